@@ -228,10 +228,10 @@ class ShogiArbiter(Arbiter):
         return self.won_by(self.turn if outcome == WIN else 1 - self.turn, "perpetual check", "perpetual check")
 
     def can_declare(self) -> bool:
-        own = super().can_declare()
+        ruling = super().can_declare()
         if self._other is not None:
-            self._compare("a declaration", own, self._other.can_declare())
-        return own
+            self._compare("a declaration", ruling, self._other.can_declare())
+        return ruling
 
     @property
     def _sfen(self) -> str:
@@ -243,8 +243,8 @@ class ShogiArbiter(Arbiter):
             self._compare("the legal moves", legal, self._other.legal_moves())
         return legal
 
-    def _compare(self, what: str, own: object, other: object) -> None:
-        if own != other:
+    def _compare(self, what: str, ruling: object, other: object) -> None:
+        if ruling != other:
             raise AzError(f"az-engine and cshogi disagree on {what} in {self._sfen}; please report this position")
 
 

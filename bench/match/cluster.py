@@ -21,8 +21,8 @@ class Board(Actor):
 
     def __init__(self, settings: MatchSettings, freight: Freight) -> None:
         """``freight``: the nets of players that have files."""
-        self._folder, here = unpacked(freight)
-        players = [replace(player, net=here.get(player.net, player.net)) for player in settings.players]
+        self._folder, nets = unpacked(freight)
+        players = [replace(player, net=nets.get(player.net, player.net)) for player in settings.players]
         self._settings = replace(settings, players=tuple(players))
         self._pool = EnginePool(self._settings)
 

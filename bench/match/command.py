@@ -101,9 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     openings = parser.add_argument_group("openings")
     openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
     openings.add_argument(
-        "--variant",
-        metavar="NAME",
-        help="chess960 or fischerandom: its 960 start positions, or openings of it",
+        "--variant", metavar="NAME", help="chess960 or fischerandom: its 960 start positions, or openings of it"
     )
     openings.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice and order of openings")
     early = parser.add_argument_group("ending games early; all off unless given")
@@ -212,8 +210,8 @@ def in_form(settings: MatchSettings, form: str, openings: list[Opening]) -> tupl
     form = max(form, *(game.of_record(Record.of_line(root=opening.root)).form for opening in openings))
     if not form:
         return settings, openings
-    told = [replace(player, options={**player.options, "UCI_Chess960": "true"}) for player in settings.players]
-    return replace(settings, players=tuple(told)), [rewritten(game.variant(form), opening) for opening in openings]
+    players = [replace(player, options={**player.options, "UCI_Chess960": "true"}) for player in settings.players]
+    return replace(settings, players=tuple(players)), [rewritten(game.variant(form), opening) for opening in openings]
 
 
 def _settings(args: argparse.Namespace, game: str) -> MatchSettings:

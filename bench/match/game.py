@@ -191,7 +191,7 @@ class Clocks:
     limits: tuple[MoveLimit, MoveLimit]
     margin_ms: float
     increment_first: bool
-    both_told: bool = True  # a player hears the other's clock, too
+    shared: bool = True  # a player hears the other's clock, too
     left: list[float] = field(default_factory=list)  # ms
     worst_overstep_ms: float = 0.0
 
@@ -199,20 +199,20 @@ class Clocks:
         early = [limit.increment_ms if self.increment_first else 0 for limit in self.limits]
         self.left = [float(limit.base_ms or 0) + ms for limit, ms in zip(self.limits, early, strict=True)]
 
-    def wanted(self, mover: int, nodes: int | None) -> Limits:
+    def request(self, mover: int, nodes: int | None) -> Limits:
         """The limits sent to the player to move: its own, and the clocks if it has one or the protocol sends both."""
-        own = self.limits[mover]
-        if own.base_ms is None and (self.limits[1 - mover].base_ms is None or not self.both_told):
-            return Limits(nodes=nodes, depth=own.depth, movetime=own.movetime_ms)
+        limit = self.limits[mover]
+        if limit.base_ms is None and (self.limits[1 - mover].base_ms is None or not self.shared):
+            return Limits(nodes=nodes, depth=limit.depth, movetime=limit.movetime_ms)
         clocks = zip(self.left, self.limits, strict=True)
         first, second = (round(ms) if limit.base_ms is not None else _HOUR_MS for ms, limit in clocks)
         return Limits(
             nodes=nodes,
-            depth=own.depth,
-            movetime=own.movetime_ms,
+            depth=limit.depth,
+            movetime=limit.movetime_ms,
             time=(first, second),
             increment=(self.limits[0].increment_ms, self.limits[1].increment_ms),
-            byoyomi=own.byoyomi_ms,
+            byoyomi=limit.byoyomi_ms,
         )
 
     def charge(self, mover: int, spent_ms: float) -> None:
@@ -289,10 +289,10 @@ class _RunningGame:
     def _move(self, side: int) -> Ending | None:
         """One move; how the game ends, if it does. Errors: PlayerFault."""
         spec = self._specs[side]
-        nodes = spec.limit.nodes if self._counts_nodes or not spec.own else None  # our GTP has a flag for it
-        wanted = self._clocks.wanted(side, nodes)
+        nodes = spec.limit.nodes if self._counts_nodes or not spec.is_az_engine else None  # our GTP has a flag for it
+        request = self._clocks.request(side, nodes)
         root, moves = self._pairing.opening.root, self._moves
-        answer = self._ask(side, lambda player: player.play(root, moves, wanted))
+        answer = self._ask(side, lambda player: player.play(root, moves, request))
         self._clocks.charge(side, 1000 * answer.seconds)
         ending = obey(self._arbiter, answer)
         if answer.move is not None:

@@ -107,14 +107,14 @@ class PlayerSpec:
     raw: bool = False  # this engine without search
 
     @property
-    def own(self) -> bool:
+    def is_az_engine(self) -> bool:
         return not self.command
 
     def net_file(self, game: str) -> Path | None:
         """The file of this engine's net; BLOCKS while another program's is converted. Errors: NetError, OptionError."""
-        told = {name.lower(): value for name, value in self.options.items()}
-        int8 = BY_KEY["int8"].parse(told.get("int8", "true"))
-        return net_path(self.net, get_game(game), provider=told.get("provider", "auto"), int8=bool(int8))
+        lowered = {name.lower(): value for name, value in self.options.items()}
+        int8 = BY_KEY["int8"].parse(lowered.get("int8", "true"))
+        return net_path(self.net, get_game(game), provider=lowered.get("provider", "auto"), int8=bool(int8))
 
     def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
         """The player with ``common`` as its limit, if it has none. Errors: OptionError when both are empty."""
@@ -122,7 +122,8 @@ class PlayerSpec:
             return replace(self, limit=MoveLimit(nodes=1))
         if self.limit.given:
             return self
-        if protocol == "gtp" and not self.own:  # GTP has no command for nodes, and many engines time themselves
+        # GTP has no command for nodes, and many engines time themselves
+        if protocol == "gtp" and not self.is_az_engine:
             return replace(self, limit=replace(common, nodes=None, depth=None))
         if not common.given:
             raise OptionError(
@@ -229,7 +230,7 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
     This engine plays in this process; over GTP in one of its own, since the GTP session passes, counts and resigns.
     """
     protocol = get_game(game).protocol
-    if not spec.own:
+    if not spec.is_az_engine:
         return client_of(protocol)(spec.command, spec.options, ready_s=ready_s, endless_s=endless_s)
     if protocol != "gtp":
         return OwnPlayer(spec.name, game, spec.net, spec.options)

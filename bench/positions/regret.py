@@ -194,14 +194,14 @@ def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[P
     games = [(game.start_of(record), record.root, record.moves) for record in records]
     places = [(i, ply) for i, (_, _, moves) in enumerate(games) for ply in range(from_ply, len(moves))]
     random.Random(0).shuffle(places)
-    met: set[str] = set()
+    seen: set[str] = set()
     for i, ply in places:
         line, root, moves = games[i]
         for move in moves[:ply]:
             line = game.play(line, game.parse_move(line, move))
         text = game.format_position(line[-1])
-        if text not in met and game.outcome(line) == RUNNING:
-            met.add(text)
+        if text not in seen and game.outcome(line) == RUNNING:
+            seen.add(text)
             yield Position(root, moves[:ply], line, text)
 
 
@@ -262,14 +262,14 @@ def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Po
 def show(names: Sequence[str], losses: NDArray[np.float64], judge: str, *, as_json: bool) -> None:
     """Print the losses f8[P, N] of P players in N positions."""
     rows = []
-    for name, own in zip(names, losses, strict=True):
-        less = own - losses[0]
+    for name, lost in zip(names, losses, strict=True):
+        less = lost - losses[0]
         rows.append({
             "player": name,
-            "positions": len(own),
-            "loss": 100 * float(own.mean()),
-            "loss_95": 100 * Z95 * _error(own),
-            "blunders": 100 * float((own > BLUNDER).mean()),
+            "positions": len(lost),
+            "loss": 100 * float(lost.mean()),
+            "loss_95": 100 * Z95 * _error(lost),
+            "blunders": 100 * float((lost > BLUNDER).mean()),
             "more_than_first": 100 * float(less.mean()),
             "more_than_first_95": 100 * Z95 * _error(less),
         })  # fmt: skip

@@ -64,7 +64,7 @@ class Task:
         return move is not None and move not in self.avoided and (not self.best or move in self.best)
 
     @property
-    def wanted(self) -> str:
+    def solution(self) -> str:
         """What to play, and what not, as people write moves."""
         best, avoided = (", ".join(sorted(map(self.san, moves))) for moves in (self.best, self.avoided))
         return "; ".join(text for text in (best, avoided and f"not {avoided}") if text)
@@ -219,6 +219,6 @@ def show_failures(names: Sequence[str], tasks: Sequence[Task], chosen: Sequence[
         moves = [own[number] for own in chosen]
         if not all(map(task.solved_by, moves)):
             played = ("" if task.solved_by(move) else task.san(move) for move in moves)
-            table.add_row(Text(task.name), task.wanted, *played)
+            table.add_row(Text(task.name), task.solution, *played)
     if table.row_count:
         Console().print(table)

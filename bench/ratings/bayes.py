@@ -55,12 +55,12 @@ def rate(scores: Iterable[PairScore], anchor: str, known: Mapping[str, float] | 
     """
     tables = [s for s in scores if s.games and s.a != s.b]
     fixed = {**(known or {}), anchor: 0.0}
-    met = _connected(tables, fixed)
+    connected = _connected(tables, fixed)
     for name in fixed:
         if not any(name in (s.a, s.b) for s in tables):
             raise DataError(f"{name} has played no games: no ratings can be computed")
-    tables = [s for s in tables if s.a in met]
-    others = sorted(met - set(fixed))
+    tables = [s for s in tables if s.a in connected]
+    others = sorted(connected - set(fixed))
     place = {name: i for i, name in enumerate(others)}
     design = np.zeros((len(tables), len(others)))
     ahead = np.zeros(len(tables))  # of the known players' ratings
@@ -86,10 +86,7 @@ def rate(scores: Iterable[PairScore], anchor: str, known: Mapping[str, float] | 
 
 
 def _posterior(
-    design: NDArray[np.float64],
-    ahead: NDArray[np.float64],
-    points: NDArray[np.float64],
-    games: NDArray[np.float64],
+    design: NDArray[np.float64], ahead: NDArray[np.float64], points: NDArray[np.float64], games: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mode f8[P] and covariance f8[P, P] of the ratings in Elo, by Newton's method with step halving.
 

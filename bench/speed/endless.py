@@ -135,8 +135,8 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
         reports, idle, most = _analyse(process, game, 60 * args.minutes)
         again, _, _ = _analyse(process, game, max(60 * args.minutes * _PART, _LEAST_S))
     seconds, work = reports.seconds, reports.work
-    told = "; ".join(reports.messages) or "nothing"
-    note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}; it said {told}"
+    messages = "; ".join(reports.messages) or "nothing"
+    note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}; it said {messages}"
     yield Measurement("simulations", reports.nodes[-1][1], "", note=note)
     first, last = reports.speed(0.0, _PART * work), reports.speed((1 - _PART) * work, work)
     how = f"a second that it computed, in {_PART:.0%} of them"

@@ -58,5 +58,5 @@ def _of(where: str, spec: PlayerSpec, game: str, games: int) -> Measurement:
     times = [seconds for game in tournament.finished for seconds in game.record.times if seconds is not None]
     moves = len(times)
     note = f"{moves} moves of {games} games, one visit each; CPU of this process {1000 * cpu / moves:.2f} ms a move"
-    own = 1000 * (total - sum(times)) / moves
-    return Measurement(f"match, {where}", own, "ms/move", "the players", 1000 * sum(times) / moves, note=note)
+    overhead = 1000 * (total - sum(times)) / moves
+    return Measurement(f"match, {where}", overhead, "ms/move", "the players", 1000 * sum(times) / moves, note=note)

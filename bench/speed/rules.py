@@ -72,9 +72,9 @@ def default_depth(game: Game, state: State) -> int:
     """The greatest depth with about ``_LEAVES`` leaves at most, if each ply grows as the one before it."""
     depth, before, leaves, seconds = 1, 1, len(game.legal_moves(line_of(state))), 0.0
     while leaves > 0 and seconds < _TRIAL_SECONDS:
-        growth = leaves / before
-        if leaves * growth**2 > _LEAVES:
-            return depth + (leaves * growth <= _LEAVES)
+        branching = leaves / before
+        if leaves * branching**2 > _LEAVES:
+            return depth + (leaves * branching <= _LEAVES)
         start = time.perf_counter()
         deeper = sum(game.perft(state, depth + 1).values())
         if deeper == 0:
@@ -178,23 +178,23 @@ def _speed(game: Game, args: argparse.Namespace) -> Iterator[Measurement]:
     game.perft(state, 2)  # loads the kernels
     depth = args.depth or default_depth(game, state)
     peer = _find_peer(game, args)
-    own, other, ratios = [], [], []
+    speeds, other, ratios = [], [], []
     try:
         for _ in range(ROUNDS):
             nodes, seconds = _count(game, state, depth)
-            own.append(nodes / seconds)
+            speeds.append(nodes / seconds)
             if peer is not None:
                 their_nodes, their_seconds = peer.count(game.format_position(state), depth)
                 if their_nodes != nodes:
                     raise EngineProcessError(f"{peer.name} counts {their_nodes:,} leaves where we count {nodes:,}")
                 other.append(their_nodes / their_seconds)
-                ratios.append(own[-1] / other[-1])
+                ratios.append(speeds[-1] / other[-1])
     finally:
         if peer is not None:
             peer.close()
     yield Measurement(
         f"perft {depth} of {fen or 'the start position'}",
-        statistics.median(own),
+        statistics.median(speeds),
         "nodes/s",
         peer=None if peer is None else peer.name,
         peer_value=statistics.median(other) if other else None,
@@ -252,13 +252,13 @@ def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool)
     total, wrong, leaves = 0, 0, 0
     start = time.perf_counter()
     for sample in samples:
-        wanted = [n for n in sample.counts if max_nodes is None or n <= max_nodes]
-        total += len(wanted)
+        counts = [n for n in sample.counts if max_nodes is None or n <= max_nodes]
+        total += len(counts)
         try:
             form = game if sample.variant is None else game.variant(sample.variant)
             state = form.parse_position(sample.position)[0][-1]
         except AzError as error:
-            wrong += len(wanted)
+            wrong += len(counts)
             print(f"{sample.name}: {error}", file=sys.stderr)
             continue
         for depth, expected in enumerate(sample.counts, 1):

@@ -113,7 +113,7 @@ def _tree(game: Game, simulations: int, rounds: int, mate_plies: int) -> Iterato
         yield Measurement(name, bare, "simulations/s", note=how)
     for speed in with_mates:
         how += f"; mates of up to {mate_plies} plies at the leaves"
-        share = statistics.median(own / other for other, own in speeds)
+        share = statistics.median(one / other for other, one in speeds)
         yield Measurement(name, speed, "simulations/s", "the same without mates", bare, how, share)
     size = (nodes * NODE.itemsize + edges * EDGE.itemsize) / nodes
     yield Measurement("tree, memory", size, "bytes/node", note=f"{nodes:,} nodes, {edges:,} edges")
@@ -171,9 +171,12 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
             alone = raw.speed(args.seconds)
             played = _search_speed(game, line, evaluator, workers, args.seconds, cached=True)
             bare = _search_speed(game, line, evaluator, workers, args.seconds)
-            told = _search_speed(game, line, evaluator, workers, args.seconds, ends=True) if evaluator.extra else 0.0
-            rounds.append((alone, played, bare, played / alone, bare / alone, told, told / bare))
-        alone, played, bare, share, bare_share, told, told_share = map(statistics.median, zip(*rounds, strict=True))
+            estimated = 0.0
+            if evaluator.extra:
+                estimated = _search_speed(game, line, evaluator, workers, args.seconds, ends=True)
+            rounds.append((alone, played, bare, played / alone, bare / alone, estimated, estimated / bare))
+        medians = map(statistics.median, zip(*rounds, strict=True))
+        alone, played, bare, share, bare_share, estimated, estimated_share = medians
         peer = f"onnxruntime alone, {workers} session{'s' * (workers > 1)} with one thread each"
         how = f"{net}; median of {args.rounds} rounds in turns with the peer; as played, nps in a GUI"
         yield Measurement(f"search, workers {workers}", played, "simulations/s", peer, alone, how, share)
@@ -182,7 +185,7 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
         if evaluator.extra:
             how = "the same with the score and ownership of every node kept, as an analysis with estimates does"
             name = f"search, workers {workers}, no cache, estimates"
-            yield Measurement(name, told, "positions/s", "the same without", bare, how, told_share)
+            yield Measurement(name, estimated, "positions/s", "the same without", bare, how, estimated_share)
 
 
 def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvaluator) -> Iterator[Measurement]:
@@ -203,12 +206,12 @@ def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvalua
     ]
     how = f"{evaluator.info.name}; as played, nps in a GUI; median of {args.rounds} rounds in turns with the peer"
     for i, workers in enumerate(counts):
-        own, peer, one = ([speeds[k] for speeds in rounds] for k in (2 * i, 2 * i + 1, 0))
-        share = statistics.median(a / b for a, b in zip(own, peer, strict=True))
-        value, beside, name = statistics.median(own), statistics.median(peer), f"search, workers {workers}"
+        speed, peer, one = ([speeds[k] for speeds in rounds] for k in (2 * i, 2 * i + 1, 0))
+        share = statistics.median(a / b for a, b in zip(speed, peer, strict=True))
+        value, beside, name = statistics.median(speed), statistics.median(peer), f"search, workers {workers}"
         yield Measurement(name, value, "simulations/s", f"{other.info.name}, as many workers", beside, how, share)
         if workers > 1:
-            share = statistics.median(a / b for a, b in zip(own, one, strict=True))
+            share = statistics.median(a / b for a, b in zip(speed, one, strict=True))
             yield Measurement(name, value, "simulations/s", "one worker", statistics.median(one), how, share)
 
 

@@ -95,12 +95,7 @@ def _options(args: argparse.Namespace, leaves: int, workers: int) -> EngineOptio
     # without the solver and its mates no root is ever proven: nobody stops before the end
     search = SearchParams(solver=False, mate_plies=0)
     return EngineOptions(
-        weights_file=args.net,
-        provider=args.provider,
-        hash_mb=32,
-        threads=workers,
-        batch_size=leaves,
-        search=search,
+        weights_file=args.net, provider=args.provider, hash_mb=32, threads=workers, batch_size=leaves, search=search
     )
 
 
@@ -142,12 +137,7 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
         statistics.median(alone), note, statistics.median(ratios),
     )  # fmt: skip
     equal = shares([(f"{i}", 0) for i in range(count)])
-    yield Measurement(
-        f"fairness of {count} equal clients",
-        jain([*equal.values()]),
-        "Jain's index",
-        note=fills[-1],
-    )
+    yield Measurement(f"fairness of {count} equal clients", jain([*equal.values()]), "Jain's index", note=fills[-1])
     greedy = shares([("greedy", _GREEDY), *((f"{i}", 0) for i in range(count - 1))])
     ratio = greedy.pop("greedy") / statistics.median(greedy.values())
     yield Measurement(f"a client with {_GREEDY} leaves in flight", ratio, "of the median client", note=fills[-1])

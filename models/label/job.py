@@ -43,7 +43,7 @@ class Job:
         return labels_of(self.game_name)
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """The position that a teacher is to judge."""
 
     line: State  # State[n + 1]; the last one is meant
@@ -62,7 +62,7 @@ class Teacher(ABC):
         """The next moves are of another game, from this position on; None: the game's own. BLOCKS. Errors: AzError."""
 
     @abstractmethod
-    def teach(self, asked: Sequence[Asked]) -> list[Teaching]:
+    def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         """The judgement of each position. BLOCKS. Errors: AzError."""
 
     def records(self, states: State, moves: NDArray[np.uint16], policy: NDArray[Any]) -> Records:
@@ -72,7 +72,7 @@ class Teacher(ABC):
         """
         alone = [states[i : i + 1] for i in range(len(states))]
         rows = []
-        for state, taught in zip(alone, self.teach([Asked(state) for state in alone]), strict=True):
+        for state, taught in zip(alone, self.teach([Question(state) for state in alone]), strict=True):
             rows.append(self.form.record(self.game, state, taught))
             rows[-1]["played"] = self.form.code(state[-1], int(taught.moves[0]))
         return np.concatenate(rows)

@@ -88,9 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--visits", type=int, default=100, metavar="N", help="of a move in the games (default: 100)")
     limit.add_argument(
-        "--seconds",
-        metavar="S",
-        help="of a move in place of visits, one thread; the nets play as int8 files",
+        "--seconds", metavar="S", help="of a move in place of visits, one thread; the nets play as int8 files"
     )
     add("--games", type=int, default=20, metavar="N", help="of each pair; 0: none (default: %(default)s)")
     add("--seed", type=int, default=0, help="of weights, order and openings")

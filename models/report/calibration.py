@@ -60,7 +60,7 @@ _MATE = re.compile(r"(?:^|, )mate ")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Predictions:
     """What players said of N positions, each from the view of the side to move."""
 
     game: NDArray[np.int64]  # number of its game
@@ -71,14 +71,14 @@ class Said:
     men: Floats  # on the board
     result: Floats  # 1, 0.5 or 0
 
-    def of(self, chosen: NDArray[np.bool_]) -> Said:
+    def of(self, chosen: NDArray[np.bool_]) -> Predictions:
         """Those with True in ``chosen``, bool[N]."""
-        return Said(*(getattr(self, name)[chosen] for name in self.__slots__))
+        return Predictions(*(getattr(self, name)[chosen] for name in self.__slots__))
 
-    def recast(self, fit: Calibration) -> Said:
+    def recast(self, fit: Calibration) -> Predictions:
         """What the numbers say instead."""
         win, draw, _ = fit.chances(self.mean, self.men)
-        return Said(self.game, self.half, win + draw / 2, draw, self.mean, self.men, self.result)
+        return Predictions(self.game, self.half, win + draw / 2, draw, self.mean, self.men, self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     check_name(args.out)
-    said = collect(record for path in args.games for record in records_of(path))
-    series, found = {"as said": tenths(said)}, dict[str, Any]()
+    predicted = collect(record for path in args.games for record in records_of(path))
+    series, found = {"as said": tenths(predicted)}, dict[str, Any]()
     if args.fit:
-        fitted, held_out = cross_fit(said)
+        fitted, held_out = cross_fit(predicted)
         series["fitted, held out"] = tenths(held_out)
         found["fit"] = {name: round(number, 3) for name, number in asdict(fitted).items()}
-    found |= {"games": len(np.unique(said.game)), "positions": len(said.game)}
+    found |= {"games": len(np.unique(predicted.game)), "positions": len(predicted.game)}
     rows = {name: [row(place, tenth) for place, tenth in parts.items()] for name, parts in series.items()}
     if args.json:
         shown = {name: [dict(zip(HEAD, cells, strict=True)) for cells in part] for name, part in rows.items()}
@@ -154,7 +154,7 @@ def whole(record: Record) -> bool:
     return record.result is not None and not record.fault and record.headers.get("Termination", "normal") == "normal"
 
 
-def collect(games: Iterable[tuple[Game, Record]]) -> Said:
+def collect(games: Iterable[tuple[Game, Record]]) -> Predictions:
     """What was said in games with a result. Errors: DataError where nothing was said in any of them."""
     found: list[tuple[float, ...]] = []
     for number, (game, record) in enumerate(games):
@@ -162,13 +162,13 @@ def collect(games: Iterable[tuple[Game, Record]]) -> Said:
             continue
         half = zlib.crc32(repr((record.root, record.moves[:_SHARED])).encode()) % 2
         for state, comment in zip(positions(game, record), record.comments[1:], strict=True):
-            if (told := read_comment(game, comment)) is not None:
+            if (values := read_comment(game, comment)) is not None:
                 mine = record.result * (1 if game.side_to_move(state) == 0 else -1)
-                found.append((number, half, *told, game.men(state), (1 + mine) / 2))
+                found.append((number, half, *values, game.men(state), (1 + mine) / 2))
     if not found:
         raise DataError("no game has a result and comments with the players' scores, as az-engine match writes them")
     columns = np.array(found).T
-    return Said(*columns[:2].astype(np.int64), *columns[2:])
+    return Predictions(*columns[:2].astype(np.int64), *columns[2:])
 
 
 def positions(game: Game, record: Record) -> Iterator[State]:
@@ -196,18 +196,18 @@ def read_comment(game: Game, text: str) -> tuple[float, float, float] | None:
     return None
 
 
-def tenths(said: Said) -> dict[int, Tenth]:
+def tenths(predicted: Predictions) -> dict[int, Tenth]:
     """The tenths of the expected points that hold positions, by number."""
-    place = np.minimum((said.points * TENTHS).astype(np.int64), TENTHS - 1)
-    return {int(k): _tenth(said.of(place == k)) for k in np.unique(place)}
+    place = np.minimum((predicted.points * TENTHS).astype(np.int64), TENTHS - 1)
+    return {int(k): _tenth(predicted.of(place == k)) for k in np.unique(place)}
 
 
-def _tenth(said: Said) -> Tenth:
-    games, positions = len(np.unique(said.game)), len(said.game)
-    said = said.of(_visit(said.game) == 0)
-    error = float((said.result - said.points).std(ddof=1)) / games**0.5 if games > 1 else float("nan")
-    points, result, draw = (float(values.mean()) for values in (said.points, said.result, said.draw))
-    return Tenth(games, positions, points, result, Z95 * error, draw, float((said.result == 0.5).mean()))
+def _tenth(predicted: Predictions) -> Tenth:
+    games, positions = len(np.unique(predicted.game)), len(predicted.game)
+    predicted = predicted.of(_visit(predicted.game) == 0)
+    error = float((predicted.result - predicted.points).std(ddof=1)) / games**0.5 if games > 1 else float("nan")
+    points, result, draw = (float(values.mean()) for values in (predicted.points, predicted.result, predicted.draw))
+    return Tenth(games, positions, points, result, Z95 * error, draw, float((predicted.result == 0.5).mean()))
 
 
 def _visit(keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -218,25 +218,25 @@ def _visit(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return visit
 
 
-def weights(said: Said) -> Floats:
+def weights(predicted: Predictions) -> Floats:
     """1 / k of a game's k-th position in a tenth of the mean outcome: it depends on nothing that came later."""
-    place = np.clip(((1 + said.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
-    return np.asarray(1.0 / (1.0 + _visit(said.game * TENTHS + place)), np.float64)
+    place = np.clip(((1 + predicted.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
+    return np.asarray(1.0 / (1.0 + _visit(predicted.game * TENTHS + place)), np.float64)
 
 
-def fit(said: Said) -> Calibration:
+def fit(predicted: Predictions) -> Calibration:
     """The numbers under which the results are most likely. Errors: DataError for too few games."""
-    said = said.of(np.abs(said.mean) < 1)  # what is proven needs no fit
-    if len(np.unique(said.game)) < _FEWEST:
+    predicted = predicted.of(np.abs(predicted.mean) < 1)  # what is proven needs no fit
+    if len(np.unique(predicted.game)) < _FEWEST:
         raise DataError(f"a fit needs {_FEWEST} games or more whose comments have chances (wdl) or mean outcomes (Q)")
-    weight, place = weights(said), np.rint(2 * said.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
+    weight, place = weights(predicted), np.rint(2 * predicted.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
     best, width = np.array([math.log(0.5), math.log(0.5), 0.0]), 1.0
-    changed = _STEPS if np.ptp(said.men) else [0.0]  # in games whose men stay, they tell nothing
+    changed = _STEPS if np.ptp(predicted.men) else [0.0]  # in games whose men stay, they tell nothing
     for _ in range(_ROUNDS):
         tried = [best + width * np.array(steps) for steps in product(_STEPS, _STEPS, changed)]
         losses = []
         for numbers in tried:
-            win, draw, loss = _calibration(numbers).chances(said.mean, said.men)
+            win, draw, loss = _calibration(numbers).chances(predicted.mean, predicted.men)
             chance = np.choose(place, [loss, draw, win])
             losses.append(-float((weight * np.log(np.maximum(chance, 1e-12))).sum()))
         best, width = tried[int(np.argmin(losses))], width * 0.7
@@ -249,13 +249,13 @@ def _calibration(numbers: Floats) -> Calibration:
     return Calibration(math.exp(half), math.exp(spread), men)
 
 
-def cross_fit(said: Said) -> tuple[Calibration, Said]:
+def cross_fit(predicted: Predictions) -> tuple[Calibration, Predictions]:
     """The numbers fitted to all games, and what each half of the games is told by the fit of the other."""
-    said = said.of(np.isfinite(said.mean))
-    parts = [said.of(said.half == k) for k in (0, 1)]
+    predicted = predicted.of(np.isfinite(predicted.mean))
+    parts = [predicted.of(predicted.half == k) for k in (0, 1)]
     judged = [part.recast(fit(other)) for part, other in zip(parts, reversed(parts), strict=True)]
-    both = (np.concatenate([getattr(part, name) for part in judged]) for name in Said.__slots__)
-    return fit(said), Said(*both)
+    both = (np.concatenate([getattr(part, name) for part in judged]) for name in Predictions.__slots__)
+    return fit(predicted), Predictions(*both)
 
 
 HEAD = ("tenth", "games", "positions", "said", "happened", "difference", "95 %", "draws said", "draws happened")
@@ -266,8 +266,8 @@ def row(place: int, tenth: Tenth) -> list[str]:
     shares = [tenth.said, tenth.happened, tenth.happened - tenth.said, tenth.margin]
     forms = ["{:.1f}", "{:.1f}", "{:+.1f}", "± {:.1f}", "{:.1f}", "{:.1f}"]
     cells = zip(forms, [*shares, tenth.draws_said, tenth.draws_happened], strict=True)
-    told = [form.format(100 * share) if share == share else "" for form, share in cells]
-    return [f"{10 * place}-{10 * place + 10}", str(tenth.games), str(tenth.positions), *told]
+    texts = [form.format(100 * share) if share == share else "" for form, share in cells]
+    return [f"{10 * place}-{10 * place + 10}", str(tenth.games), str(tenth.positions), *texts]
 
 
 def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
@@ -287,7 +287,7 @@ def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
 
 
 def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:
-    """What happened over what was said, with 95 % intervals."""
+    """What happened over what was predicted, with 95 % intervals."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 5.0), layout="constrained")
@@ -299,7 +299,7 @@ def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:
         happened, bars = [100 * part.happened for part in shown], [100 * np.nan_to_num(part.margin) for part in shown]
         chart.errorbar(places, happened, yerr=bars, marker="o", markersize=4, capsize=2, linewidth=1.2, label=name)
     chart.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
-    chart.set_xlabel("expected points said, per cent")
+    chart.set_xlabel("expected points predicted, per cent")
     chart.set_ylabel("points that happened; bars: 95 % intervals")
     chart.set_title(title, fontsize=11)
     chart.grid(alpha=0.25)

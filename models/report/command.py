@@ -5,24 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from . import (
-    architectures as report_architectures,
-)
-from . import (
-    calibration as report_calibration,
-)
-from . import (
-    curves as report_curves,
-)
-from . import (
-    openings as report_openings,
-)
-from . import (
-    scaling as report_scaling,
-)
-from . import (
-    search as report_search,
-)
+from . import architectures, calibration, curves, openings, scaling, search
 
 HELP = """\
 Redo figures of the papers with your own nets, and show whether scores are true: as SVG, PNG or one HTML page, and as
@@ -37,23 +20,19 @@ examples:
   az-engine report calibration runs/mirror --fit"""
 
 _REPORTS = {
-    "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
-    "scaling": ("Elo as thinking time doubles (Science, Figure 2)", report_scaling),
-    "curves": ("several of those in one picture", report_curves),
-    "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
-    "openings": ("the openings of a run's games as it learns (Science, Figure 3)", report_openings),
-    "calibration": ("what players say of their positions beside what happened", report_calibration),
+    "search": ("what a search looks at as it grows (Science, Figure 4)", search),
+    "scaling": ("Elo as thinking time doubles (Science, Figure 2)", scaling),
+    "curves": ("several of those in one picture", curves),
+    "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", architectures),
+    "openings": ("the openings of a run's games as it learns (Science, Figure 3)", openings),
+    "calibration": ("what players say of their positions beside what happened", calibration),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reports = parser.add_subparsers(dest="report", required=True, metavar="WHAT")
     for name, (line, module) in _REPORTS.items():
-        report = reports.add_parser(
-            name,
-            help=line,
-            description=module.__doc__,
-        )
+        report = reports.add_parser(name, help=line, description=module.__doc__)
         module.add_arguments(report)
 
 

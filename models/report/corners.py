@@ -70,12 +70,12 @@ def corner_lines(game: Game) -> Callable[[GameRecord], Iterator[tuple[str, tuple
 
     def find(record: GameRecord) -> Iterator[tuple[str, tuple[str, ...]]]:
         moves = game.format_moves(start, record.moves[:PLIES].tolist())
-        met: set[str] = set()
+        seen: set[str] = set()
         for sequence in corner_sequences(list(moves), size):
             for length in range(1, min(len(sequence), LONGEST) + 1):
                 name = name_of(sequence[:length])
-                if name not in met:
-                    met.add(name)
+                if name not in seen:
+                    seen.add(name)
                     yield name, tuple(sequence[length : length + CONTINUED])
 
     return find

@@ -81,11 +81,11 @@ def named_lines(game: Game) -> Callable[[GameRecord], Found]:
         line = np.zeros(min(len(record.moves), DEEPEST) + 1, game.state_dtype)
         line[:1] = game.initial()
         game.replay(line, record.moves[: len(line) - 1])
-        met: set[str] = set()
+        seen: set[str] = set()
         for ply, key in enumerate(line["key"].tolist()):
             name = by_key.get(key)
-            if name is not None and name not in met:
-                met.add(name)
+            if name is not None and name not in seen:
+                seen.add(name)
                 yield name, game.format_moves(line[ply], record.moves[ply : ply + CONTINUED].tolist())
 
     return find
@@ -216,15 +216,15 @@ def main(args: argparse.Namespace) -> int:
     lines = [board.lines for board in run.get_boards()]
     replay = ReplayFolder(RunFolder(args.run).games, game, str(run.seed), console.print, lines)
     openings = count_openings(game, (record for part in replay.read() for record in part if not record.board))
-    told = openings.to_json(args.points)
+    counts = openings.to_json(args.points)
     rows = [["opening", "games", "share", "first player: won, drawn, lost", "first at step", "continuation"]]
-    for row in told["openings"]:
+    for row in counts["openings"]:
         results = "{first_wins}, {draws}, {second_wins}".format(**row)
         first = "-" if row["first_step"] is None else str(row["first_step"])
         rows.append([row["name"], str(row["games"]), f"{row['share']:.1%}", results, first, row["continuation"]])
         print(f"{row['name']}: {row['games']} games ({row['share']:.1%}), {results}; {row['continuation'] or '-'}")
-    title = f"{game.name}: openings of {told['games']:,} games against itself"
-    write_atomically(out / FILE, (json.dumps(told, indent=1) + "\n").encode())
+    title = f"{game.name}: openings of {counts['games']:,} games against itself"
+    write_atomically(out / FILE, (json.dumps(counts, indent=1) + "\n").encode())
     figure = draw(openings, args.points, title)
     write_figure(out / "openings.svg", figure, title)
     write_figure(out / "openings.html", figure, title, rows)

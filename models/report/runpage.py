@@ -42,7 +42,7 @@ STOPPED = {"state": "stopped; the same command goes on"}  # what the trainer tel
 HELP = "write the page of a training run: its curves, settings and games"
 
 Rows = list[dict[str, Any]]
-Told = Mapping[str, str]  # facts by name, as the trainer knows them now
+Facts = Mapping[str, str]  # facts by name, as the trainer knows them now
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,13 +68,13 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def write_run_page(folder: Path, out: Path, told: Told | None = None) -> None:
-    """Write the page of a run to ``out``; ``told``: what the trainer adds to what the folder says, or knows better.
+def write_run_page(folder: Path, out: Path, trainer: Facts | None = None) -> None:
+    """Write the page of a run to ``out``; ``trainer``: what the trainer adds to what the folder says, or knows better.
 
     Errors: DataError when the folder is none of a run; OSError for a full disk.
     """
     heading = run_title(read_config(folder / "config.json"))
-    page = write_paper(heading, "papers/runpage.js", run_data(folder, heading, told or {}))
+    page = write_paper(heading, "papers/runpage.js", run_data(folder, heading, trainer or {}))
     write_atomically(out, page.encode())
 
 
@@ -83,10 +83,10 @@ class LivePage:
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         """``say`` gets the sentence when the page cannot be written, each once; the run goes on."""
-        self._folder, self._say, self._said = folder, say, ""
+        self._folder, self._say, self._last_fault = folder, say, ""
         self._due = 0.0  # by the monotonic clock
 
-    def write(self, tell: Callable[[], Told], *, now: bool = False) -> None:
+    def write(self, tell: Callable[[], Facts], *, now: bool = False) -> None:
         """Write the page when it is due, or ``now``, with what ``tell`` says. Blocks for a fraction of a second."""
         begun = time.monotonic()
         if not now and begun < self._due:
@@ -94,8 +94,8 @@ class LivePage:
         try:
             write_run_page(self._folder, self._folder / RUN_PAGE, tell())
         except (AzError, OSError) as error:
-            if str(error) != self._said:
-                self._said = str(error)
+            if str(error) != self._last_fault:
+                self._last_fault = str(error)
                 self._say(f"the run's page is not written: {error}")
         end = time.monotonic()
         self._due = end + max(EVERY_S, (end - begun) / SHARE)
@@ -109,7 +109,7 @@ def run_title(config: dict[str, Any]) -> str:
     return f"{game}, {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}{preset}"
 
 
-def run_data(folder: Path, heading: str, told: Told) -> dict[str, Any]:
+def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
     """What the page draws; of long runs every so many rows. Errors: DataError."""
     log, config = folder / "log.jsonl", read_config(folder / "config.json")
     rows = read_log(log) if log.exists() else []
@@ -122,7 +122,7 @@ def run_data(folder: Path, heading: str, told: Told) -> dict[str, Any]:
     return {
         "title": heading,
         "game": game,
-        "facts": _facts(folder, steps, played, told),
+        "facts": _facts(folder, steps, played, trainer),
         "warnings": _warnings(folder, held, played),
         "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "rate")) for row in steps]),
         "held": _thinned(
@@ -154,12 +154,12 @@ def _thinned(rows: Rows) -> Rows:
     return rows[::every] if not rows or (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
 
 
-def _facts(folder: Path, steps: Rows, played: Rows, told: Told) -> list[list[str]]:
+def _facts(folder: Path, steps: Rows, played: Rows, trainer: Facts) -> list[list[str]]:
     """What the head of the page tells: names and values."""
     last = steps[-1] if steps else {"step": 0}
     age = time.time() - max(path.stat().st_mtime for path in (folder / "config.json", *folder.glob("log.jsonl")))
     over = (folder / "finished").exists()
-    running = "running" if told or age < SILENT_S else f"silent for {age / 60:.0f} minutes"
+    running = "running" if trainer or age < SILENT_S else f"silent for {age / 60:.0f} minutes"
     facts = {"state": "finished" if over else running, "training steps": f"{last['step']:,}"}
     if "minutes" in last:
         facts["time"] = span(60 * last["minutes"])
@@ -169,7 +169,7 @@ def _facts(folder: Path, steps: Rows, played: Rows, told: Told) -> list[list[str
         facts["games an hour"] = f"{60 * last['games'] / last['minutes']:,.0f}"
     if played and "length" in played[-1]:
         facts["plies a game"] = f"{played[-1]['length']:.0f}"
-    facts |= {} if over else told
+    facts |= {} if over else trainer
     return [*map(list, facts.items()), *([] if over else _workers(folder))]
 
 
@@ -209,9 +209,9 @@ def _games(folder: Path, game: str) -> Iterator[dict[str, Any]]:
     files = sorted(folder.glob("step_*"), reverse=True) if folder.is_dir() else []
     for turn in range(8):
         for path in files:
-            told = _game(family, path, path.stat().st_mtime_ns, turn)
-            if told is not None:
-                yield told
+            shown = _game(family, path, path.stat().st_mtime_ns, turn)
+            if shown is not None:
+                yield shown
 
 
 @lru_cache(maxsize=200)  # a page is written again and again, and old games stay
@@ -225,11 +225,11 @@ def _game(family: str, path: Path, _: int, turn: int) -> dict[str, Any] | None:
     except AzError:
         return None
     step = int(re.sub(r"\D", "", path.stem) or 0)
-    told = _told(Scoresheet(family), records[-1 - turn], step) if turn < len(records) else None
-    return None if told is None else {"id": f"{step}-{turn}", **told}
+    shown = _positions(Scoresheet(family), records[-1 - turn], step) if turn < len(records) else None
+    return None if shown is None else {"id": f"{step}-{turn}", **shown}
 
 
-def _told(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] | None:
+def _positions(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] | None:
     """A game with its positions, each as what differs from the one before; None for a damaged one."""
     try:
         sheet.hold(record.root, record.moves)

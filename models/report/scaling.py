@@ -147,7 +147,7 @@ def main(args: argparse.Namespace) -> int:
     game, start = variant(args)
     protocol = get_game(game).protocol
     player = parse_spec(args.player, protocol)
-    if not player.own and protocol == "gtp" and args.seconds is None:
+    if not player.is_az_engine and protocol == "gtp" and args.seconds is None:
         raise OptionError("GTP cannot tell another engine its visits; give --seconds")
     baseline = None if args.baseline is None else parse_spec(args.baseline, protocol)
     if baseline is not None and not (baseline.limit.given or baseline.raw):

@@ -20,7 +20,7 @@ from ....engine.settings import setting
 from ...data.shards import Ended, Records, Teaching
 from ...net.providers import load_evaluator
 from ..flags import Net
-from ..job import Asked, Job, Labelling, Say, Source, Teacher
+from ..job import Job, Labelling, Question, Say, Source, Teacher
 from ..starts import STARTS, read_starts
 
 ADJUDICATED = 0.7  # of the games end once they are decided for 5 plies in a row
@@ -128,7 +128,7 @@ class Play:
         movers: list[int] = []
         ended: Ended = "rules"
         while (result := self._result()) is None:
-            (teaching,) = self.teacher.teach([Asked(self.line, self.moves)])
+            (teaching,) = self.teacher.teach([Question(self.line, self.moves)])
             row = self.form.record(self.game, self.line, teaching)
             row["game"] = self.number
             rows.append(row)

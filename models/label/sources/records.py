@@ -15,7 +15,7 @@ from ....engine.games.base import State
 from ....engine.games.outcome import RUNNING
 from ....engine.settings import setting
 from ...data.shards import Ended, Records, Teaching
-from ..job import Asked, Job, Labelling, Say, Source, Teacher
+from ..job import Job, Labelling, Question, Say, Source, Teacher
 from ..recorded import RecordedGame, read_played
 
 
@@ -65,12 +65,12 @@ def label_played(teacher: Teacher, number: int, played: RecordedGame, variations
     teacher.new_game(form.start if root == game.format_position(usual[0]) else root)
     lines = [(Variation(0, played.line, played.moves), range(count))]  # with the positions to ask about
     lines += [(one, range(one.root, len(one.line))) for one in variations if len(one.moves) > one.root]
-    asked: dict[bytes, Asked] = {}  # by the moves from the start: lines share positions
+    questions: dict[bytes, Question] = {}  # by the moves from the start: lines share positions
     for one, positions in lines:
         words = [game.format_move(state, move) for state, move in zip(one.line, one.moves.tolist(), strict=False)]
         for i in positions:
-            asked.setdefault(one.moves[:i].tobytes(), Asked(one.line[: i + 1], words[:i]))
-    taught = dict(zip(asked, teacher.teach(list(asked.values())), strict=True))
+            questions.setdefault(one.moves[:i].tobytes(), Question(one.line[: i + 1], words[:i]))
+    taught = dict(zip(questions, teacher.teach(list(questions.values())), strict=True))
 
     rows: list[Records] = []
     for one, positions in lines:

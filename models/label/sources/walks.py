@@ -23,7 +23,7 @@ from ...data.shards import Records
 from ...net.providers import load_evaluator
 from ..around import BEGUN, Around, begun_at, draw_results, shard_format
 from ..flags import Net
-from ..job import Asked, Job, Labelling, Teacher
+from ..job import Job, Labelling, Question, Teacher
 from ..teachers.net import MATE_PLIES
 
 PLIES = 6  # recorded of a walk
@@ -96,8 +96,8 @@ class Walker:
                 weights[found.moves == played[going]] *= 1e-12  # played where there is no other move
             noise = random.exponential(size=weights.shape)
             chosen = np.argmax(weights / noise, axis=1)  # drawn in proportion to the weights
-            asked = [self._asked(lines[walk, ply : ply + 1], found, i) for i, walk in enumerate(going) if ply]
-            taught = teacher.teach(asked)
+            questions = [self._question(lines[walk, ply : ply + 1], found, i) for i, walk in enumerate(going) if ply]
+            taught = teacher.teach(questions)
             for i, walk in enumerate(going.tolist()):
                 line, move = lines[walk], int(found.moves[i, chosen[i]])
                 if ply:
@@ -113,8 +113,8 @@ class Walker:
         draw_results(self._shards, records, random)
         return records
 
-    def _asked(self, state: State, found: _Opinions, i: int) -> Asked:
-        return Asked(state, None, found.of(i), int(found.mates[i])) if self._own else Asked(state)
+    def _question(self, state: State, found: _Opinions, i: int) -> Question:
+        return Question(state, None, found.of(i), int(found.mates[i])) if self._own else Question(state)
 
     def _opinions(self, lines: State, walks: NDArray[np.int64], ply: int) -> _Opinions:
         """The net's opinions of lines[walks, ply], without those where the game is over. Errors: NetError."""

@@ -16,7 +16,7 @@ from ....protocols.clients import client_of
 from ....protocols.clients.base import Answer, EngineClient, PvInfo
 from ....protocols.lines import one_line
 from ...data.shards import CUT, MATE, Teaching
-from ..job import Asked, Job, Teacher, TeacherKind
+from ..job import Job, Question, Teacher, TeacherKind
 
 DEFAULTS = {  # of the engine's options, where it has them; a declaration of the king's entry is no move to label
     "Threads": "1",
@@ -56,25 +56,26 @@ class EngineTeacher(Teacher):
         self._start = start
         self.client.new_game()
 
-    def teach(self, asked: Sequence[Asked]) -> list[Teaching]:
+    def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         where = [
             (self.game.format_position(one.line[-1]), ()) if one.moves is None else (self._start, one.moves)
-            for one in asked
+            for one in questions
         ]
         answers = self.client.judge_all(where, self._limits, self.lines, self._ahead)
-        return [self._teaching(one, answer) for one, answer in zip(asked, answers, strict=True)]
+        return [self._teaching(one, answer) for one, answer in zip(questions, answers, strict=True)]
 
-    def _teaching(self, asked: Asked, answer: Answer) -> Teaching:
+    def _teaching(self, question: Question, answer: Answer) -> Teaching:
         found: dict[int, PvInfo] = {}
         for info in answer.lines[: self.lines]:
             if info.pv and _has_score(info):
                 try:
-                    found.setdefault(self.game.parse_move(asked.line, info.pv[0]), info)
+                    found.setdefault(self.game.parse_move(question.line, info.pv[0]), info)
                 except IllegalMoveError as error:
-                    raise self.client.misbehaved(f"recommends an illegal move: {error}{self._in(asked)}") from error
+                    raise self.client.misbehaved(f"recommends an illegal move: {error}{self._in(question)}") from error
         if not found:
             gave_up = "gave the game up; turn its resignation off with --option"
-            raise self.client.misbehaved((gave_up if answer.resign else "answered without a score") + self._in(asked))
+            fault = gave_up if answer.resign else "answered without a score"
+            raise self.client.misbehaved(fault + self._in(question))
         first, infos = next(iter(found.values())), list(found.values())
         scores = np.array([centipawns(info, self.form.scale) for info in infos], np.int64)
         moves, depth, policy = np.array(list(found), np.uint16), first.depth or 0, None
@@ -85,8 +86,8 @@ class EngineTeacher(Teacher):
             policy = visits / visits.sum()
         return Teaching(moves, scores, first.wdl, depth, policy, first.chance, first.lead, answer.ownership)
 
-    def _in(self, asked: Asked) -> str:
-        return f" in {one_line(self.game.format_position(asked.line[-1]), 200)}"
+    def _in(self, question: Question) -> str:
+        return f" in {one_line(self.game.format_position(question.line[-1]), 200)}"
 
     def close(self) -> None:
         self.client.close()

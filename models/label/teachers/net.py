@@ -14,7 +14,7 @@ from ....engine.settings import setting
 from ...data.shards import MATE, Teaching
 from ...net.providers import load_evaluator
 from ..flags import Net
-from ..job import Asked, Job, Teacher, TeacherKind
+from ..job import Job, Question, Teacher, TeacherKind
 from .engine import centipawns_of
 
 MATE_PLIES = 3  # a net is corrected where there is a mate as short as this
@@ -27,17 +27,17 @@ class NetTeacher(Teacher):
         super().__init__(job)
         self._net = RawNet(weights, job.game, _BATCH, provider=job.provider, load=load_evaluator)
 
-    def teach(self, asked: Sequence[Asked]) -> list[Teaching]:
-        mates = [one.mate if one.opinion else self._mate(one) for one in asked]
-        unknown = [one.line for one, mate in zip(asked, mates, strict=True) if mate == NO_MOVE and one.opinion is None]
+    def teach(self, questions: Sequence[Question]) -> list[Teaching]:
+        mates = [one.mate if one.opinion else self._mate(one) for one in questions]
+        pairs = list(zip(questions, mates, strict=True))
+        unknown = [one.line for one, mate in pairs if mate == NO_MOVE and one.opinion is None]
         found = iter(self._net.opinions(unknown))
         return [
-            _mate_by(mate) if mate != NO_MOVE else self._of_opinion(one.opinion or next(found))
-            for one, mate in zip(asked, mates, strict=True)
+            _mate_by(mate) if mate != NO_MOVE else self._of_opinion(one.opinion or next(found)) for one, mate in pairs
         ]
 
-    def _mate(self, asked: Asked) -> int:
-        mate = mating_move(self.game, asked.line, MATE_PLIES)
+    def _mate(self, question: Question) -> int:
+        mate = mating_move(self.game, question.line, MATE_PLIES)
         return NO_MOVE if mate is None else mate
 
     def _of_opinion(self, opinion: Opinion) -> Teaching:

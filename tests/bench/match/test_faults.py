@@ -27,13 +27,7 @@ GOOD = {  # the moves of both sides, over and over
 @pytest.mark.parametrize("game", sorted(GOOD))
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [
-        ("0-0-0-0", "illegal move"),
-        ("die", "crash"),
-        ("hang", "stall"),
-        ("flood", "flood"),
-        ("slow", "time loss"),
-    ],
+    [("0-0-0-0", "illegal move"), ("die", "crash"), ("hang", "stall"), ("flood", "flood"), ("slow", "time loss")],
 )
 def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 10.0)

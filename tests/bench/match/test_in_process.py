@@ -64,11 +64,7 @@ def test_a_net_without_search_plays_its_most_probable_move() -> None:
 
 @pytest.mark.parametrize(
     ("value", "trouble"),
-    [
-        ("true", None),
-        ("false", None),
-        ("perhaps", "player uniform: option.random-symmetry: must be true or false"),
-    ],
+    [("true", None), ("false", None), ("perhaps", "player uniform: option.random-symmetry: must be true or false")],
 )
 def test_a_flag_of_gtp_is_on_or_off(value: str, trouble: str | None) -> None:
     spec = replace(UNIFORM, options={"random-symmetry": value}, limit=MoveLimit(nodes=4))

@@ -17,7 +17,6 @@ from az_engine.bench.match.openings import choose_openings, suite
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.protocols.clients import base as driver
 
 from ...fakes.program import COMMAND
 from .events import Match
@@ -48,29 +47,6 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
             assert outcome.result() == record.headers["Result"]
         assert " cp, depth 3" in next(iter(record.mainline())).comment or game.pairing.opening.moves
     assert chess.pgn.read_game(file) is None
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        ("e2e5", "illegal move"),
-        ("(none)", "illegal move"),
-        ("die", "crash"),
-        ("hang", "stall"),
-        ("slow", "time loss"),
-    ],
-)
-def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "hang" else 10.0)
-    bad = fake(fault, 2, base_ms=250 if fault in ("slow", "hang") else 60_000, increment_ms=0)
-    match = play(fake(nodes=1), bad, 4)
-    assert dict(match.faults(1)) == {kind: 4}
-    assert not match.faults(0)
-    assert match.score().wins == 4
-    assert {game.ending.result for game in match.finished} == {1, -1}
-    match = play(bad, fake(nodes=1), 2)
-    assert dict(match.faults(0)) == {kind: 2}
-    assert match.score().losses == 2
 
 
 def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
@@ -143,10 +119,7 @@ def test_openings_from_a_file(tmp_path: Path) -> None:
     file.write_text("# a comment\n\ne2e4 e7e5\n4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n")
     openings = choose_openings(str(file), "chess", 5, 1)
     assert len(openings) == 5
-    assert {(o.root, o.moves) for o in openings} == {
-        (None, ("e2e4", "e7e5")),
-        ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", ()),
-    }
+    assert {(o.root, o.moves) for o in openings} == {(None, ("e2e4", "e7e5")), ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", ())}
     for bad in ("e2e5\n", "8/8/8/8/8/8/8/8 w - - 0 1\n", "\n", "7k/5Q2/8/8/8/8/8/7K b - - 0 1\n"):
         file.write_text(bad)
         with pytest.raises(DataError):

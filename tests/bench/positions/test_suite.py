@@ -33,7 +33,7 @@ def test_operations_become_moves(tmp_path: Path) -> None:
     assert castles.solved_by("e1c1")
     assert not castles.solved_by("e1g1")
     assert not castles.solved_by(None)
-    assert (mate.wanted, castles.wanted) == ("Qxf7#", "not Kd1, O-O")
+    assert (mate.solution, castles.solution) == ("Qxf7#", "not Kd1, O-O")
     assert [castles.san(move) for move in ("e1c1", None, "soon")] == ["O-O-O", "no move", "soon"]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
 from az_engine.engine.games import game_names, get_game
@@ -120,6 +122,29 @@ def test_nonsense_is_refused(game: Game) -> None:
             game.parse_move(game.initial()[-1], text)
 
 
+POSITION_TEXT = st.text(max_size=120) | st.text("KQRBNPGSLkqrbnpgslXO+123456789/ bw-*abcdefgh.", max_size=90)
+MOVE_TEXT = st.text(max_size=8) | st.from_regex("[1-9A-Ta-i][1-9a-i*]([1-9a-i][1-9a-i])?[nbrqk+]?", fullmatch=True)
+
+
+@given(position=POSITION_TEXT, move=MOVE_TEXT)
+@pytest.mark.parametrize("name", [*GAMES, "chess960"])
+def test_any_text_is_read_or_refused(name: str, position: str, move: str) -> None:
+    game = get_game("chess").variant(name) if name == "chess960" else get_game(name)
+    refusals, number = [], None
+    try:
+        game.parse_position(position)
+    except PositionError as refusal:
+        refusals.append(str(refusal))
+    start = game.initial()[-1]
+    legal = {game.format_move(start, each): each for each in game.legal_moves(start).tolist()}
+    try:
+        number = game.parse_move(start, move)
+    except IllegalMoveError as refusal:
+        refusals.append(str(refusal))
+    assert all(refusal.isprintable() for refusal in refusals)
+    assert number in legal.values() or (number is None and move not in legal)
+
+
 def test_sides_alternate_and_play_leaves_the_past_alone(game: Game) -> None:
     previous: State | None = None
     for line in random_games(game, 2):
@@ -136,7 +161,8 @@ def test_play_in_place(game: Game) -> None:
         if len(moves) == 0:
             continue
         longer = game.play(line, int(moves[-1]))
-        in_place = np.concatenate([line, line[:1]])
+        dirty = np.full(line.itemsize, 255, np.uint8).view(line.dtype)
+        in_place = np.concatenate([line, dirty])
         game.play_at(in_place, len(line) - 1, int(moves[-1]))
         assert (in_place == longer).all()
 

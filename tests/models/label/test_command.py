@@ -125,7 +125,7 @@ def test_a_teacher_must_be_named_and_only_one(capfd: pytest.CaptureFixture[str])
 NEW = """
 from dataclasses import dataclass
 from az_engine.engine.settings import setting
-from az_engine.models.label.job import Asked, Source
+from az_engine.models.label.job import Question, Source
 
 @dataclass(frozen=True)
 class Starts(Source):
@@ -141,7 +141,7 @@ class Starts(Source):
         def label(number, teacher):
             teacher.new_game(None)
             line = job.game.initial()
-            records = job.form.record(job.game, line, teacher.teach([Asked(line, [])])[0])
+            records = job.form.record(job.game, line, teacher.teach([Question(line, [])])[0])
             records["game"] = number
             return records
         return label

@@ -13,7 +13,7 @@ from az_engine.engine.errors import EngineProcessError
 from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT, chances_of_score
 from az_engine.models.data.shards import MATE, TargetOptions
-from az_engine.models.label.job import Asked, Job
+from az_engine.models.label.job import Job, Question
 from az_engine.models.label.sources.games import OwnGames
 from az_engine.models.label.teachers.engine import EngineKind, EngineTeacher
 from az_engine.protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
@@ -27,10 +27,10 @@ from .test_games import fen_with_clock
 WORDS = (*COMMAND, "uci")
 
 
-def positions(count: int) -> list[Asked]:
+def positions(count: int) -> list[Question]:
     records = sample_records()[::7][:count]
     states = FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
-    return [Asked(states[i : i + 1]) for i in range(len(states))]
+    return [Question(states[i : i + 1]) for i in range(len(states))]
 
 
 def teacher(*words: str, lines: int = 1, ahead: int = 1, timeout: float = 60.0, game: str = "chess") -> EngineTeacher:
@@ -66,7 +66,7 @@ def test_a_shogi_engine_is_set_to_declare_no_win() -> None:
 def test_shogi_engines_speak_usi() -> None:
     game, engine = get_game("shogi"), teacher(*COMMAND, "usi", game="shogi")
     line = game.initial()
-    (taught,) = engine.teach([Asked(line)])
+    (taught,) = engine.teach([Question(line)])
     legal = [game.format_move(line[-1], int(move)) for move in game.legal_moves(line)]
     best = min(legal, key=lambda move: (-score(game.format_position(line[-1]), move), move))
     assert game.format_move(line[-1], int(taught.moves[0])) == best

@@ -104,14 +104,6 @@ def test_the_learner_reads_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on(tmp_path: Path) -> None:
-    first, _ = make(tmp_path, games=1)
-    both, g = make(tmp_path, games=2)
-    assert len(g) == 2
-    assert (both[: len(first)] == first).all()
-
-
-@pytest.mark.slow
 def test_with_our_own_engine(tmp_path: Path) -> None:
     d, g = make(tmp_path, "--max-plies", "8", "--openings", "2", engine=OURS, games=1)
     assert len(replayed(d, g, 5)) == len(d) >= 1

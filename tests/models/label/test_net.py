@@ -19,7 +19,7 @@ from az_engine.models.data.games.go import OWN_SCALE, read_shard
 from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label.flags import Net
-from az_engine.models.label.job import Asked, Job
+from az_engine.models.label.job import Job, Question
 from az_engine.models.label.sources.games import OwnGames
 from az_engine.models.label.teachers.net import NetKind
 
@@ -126,7 +126,7 @@ def test_a_short_mate_corrects_the_net() -> None:
     kind = NetKind(net=Net("default"))
     teacher = kind.open(Job(OwnGames(), kind, "shogi", 8))
     line = SHOGI.parse_position(MATE_IN_THREE)[0]
-    (teaching,) = teacher.teach([Asked(line)])
+    (teaching,) = teacher.teach([Question(line)])
     assert teaching.chance == 1
     row = labels_of("shogi").record(SHOGI, line, teaching)
     assert (int(row["n"][0]), int(row["p"][0, 0]), int(row["q"][0]), int(row["m1"][0])) == (1, 65535, 32767, 0)

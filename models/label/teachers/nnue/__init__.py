@@ -14,7 +14,7 @@ from .....engine.games.base import State
 from .....engine.games.outcome import DRAW
 from .....engine.settings import setting
 from ....data.shards import CUT, Records, Teaching
-from ...job import Asked, Job, Teacher, TeacherKind
+from ...job import Job, Question, Teacher, TeacherKind
 from .judge import NnueJudge, family_of
 
 
@@ -26,12 +26,12 @@ class NnueTeacher(Teacher):
         super().__init__(job)
         self._judge, self._by_moves = NnueJudge(path, job.game), by_moves
 
-    def teach(self, asked: Sequence[Asked]) -> list[Teaching]:
+    def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         """The best moves by the scores of what they lead to, centipawns of the side to move."""
-        if not asked:
+        if not questions:
             return []
-        states = np.concatenate([one.line[-1:] for one in asked])
-        moves = [self.game.legal_moves(one.line) for one in asked]
+        states = np.concatenate([one.line[-1:] for one in questions])
+        moves = [self.game.legal_moves(one.line) for one in questions]
         counts = [len(legal) for legal in moves]
         children = self.game.after(states, np.repeat(np.arange(len(states)), counts), np.concatenate(moves))
         scores = -self._judge.judge(children)

@@ -16,13 +16,13 @@ from .....engine.nets.file.netfile import MAX_BYTES
 class NumberFile:
     """One file, read from the front."""
 
-    def __init__(self, path: Path, wanted: str) -> None:
-        """wanted: what the user should give instead. Errors: DataError."""
+    def __init__(self, path: Path, hint: str) -> None:
+        """hint: what the user should give instead. Errors: DataError."""
         try:
             content = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
         except OSError as error:
             raise DataError(f"--nnue: {path} cannot be read: {error.strerror}") from error
-        self._path, self._wanted, self._content = path, wanted, content
+        self._path, self._hint, self._content = path, hint, content
         self.version, _, size = struct.unpack_from("<III", content) if len(content) >= 12 else (0, 0, 0)
         self.description = content[12 : 12 + size].decode("ascii", "replace")
         self._at = 12 + size
@@ -46,8 +46,8 @@ class NumberFile:
             raise self._wrong()
 
     def _wrong(self) -> DataError:
-        return DataError(f"--nnue: {self._path} is a net of another shape, or cut off; {self._wanted}")
+        return DataError(f"--nnue: {self._path} is a net of another shape, or cut off; {self._hint}")
 
 
-def no_net(path: Path, program: str, wanted: str) -> DataError:
-    return DataError(f"--nnue: {path} is no net of {program}; {wanted}")
+def no_net(path: Path, program: str, hint: str) -> DataError:
+    return DataError(f"--nnue: {path} is no net of {program}; {hint}")

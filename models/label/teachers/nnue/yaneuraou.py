@@ -116,11 +116,11 @@ def evaluate(net, s, space):
             space.given[SUMS * half + j] = clipped(np.int64(space.sums[j]))
     for o in range(LAYER):
         space.hidden[o] = clipped(multiply(net.rows0, net.bias0, o, space.given, 2 * SUMS) >> 6)
-    said = np.int64(net.bias2[0])
+    total = np.int64(net.bias2[0])
     for o in range(LAYER):
         x = clipped(multiply(net.rows1, net.bias1, o, space.hidden, LAYER) >> 6)
-        said += np.int64(net.rows2[0, o]) * x
-    return said // _UNIT if said >= 0 else -(-said // _UNIT)
+        total += np.int64(net.rows2[0, o]) * x
+    return total // _UNIT if total >= 0 else -(-total // _UNIT)
 
 
 def make_space() -> Space:

@@ -34,14 +34,6 @@ def test_start_position_six_plies() -> None:
     assert sum(game.perft(game.initial()[-1], 6).values()) == 119_060_324
 
 
-def test_counts_by_move() -> None:
-    game = get_game("chess")
-    counts = game.perft(game.initial()[-1], 3)
-    assert len(counts) == 20
-    assert counts[game.parse_move(game.initial(), "e2e4")] == 600
-    assert counts[game.parse_move(game.initial(), "g1h3")] == 400
-
-
 def named_counts(fen: str) -> dict[str, int]:
     """Leaves two plies deep below each move of a position, by its name in Chess960."""
     state = CHESS960.parse_position(fen)[0][-1]

@@ -31,10 +31,7 @@ def test_random_games() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    start=st.none() | st.integers(0, 959),
-    choices=st.lists(st.integers(0, 255), max_size=80),
-)
+@given(start=st.none() | st.integers(0, 959), choices=st.lists(st.integers(0, 255), max_size=80))
 def test_any_game(start: int | None, choices: list[int]) -> None:
     match = Match(chess.Board() if start is None else chess.Board.from_chess960_pos(start))
     keys: dict[int, object] = {}
@@ -175,26 +172,3 @@ def test_window_keeps_what_matters() -> None:
         for out, line in zip(planes, (whole, part), strict=True):
             GAME.encode(line, np.array([len(line) - 1]), np.array([0]), out[None])
         assert (planes[0] == planes[1]).all()
-
-
-def test_play_at() -> None:
-    """Playing in place along a whole game, the array dirty before."""
-    for seed in range(20):
-        positions = list(itertools.islice(random_positions(random.Random(seed), 80), 81))
-        match = positions[-1]
-        moves = [internal(board, move) for board, move in boards_and_moves(match.board)]
-        line = np.full(len(moves) + 1, 255, np.uint8).repeat(match.line.itemsize).view(match.line.dtype)
-        line[0] = match.line[0]
-        for i, move in enumerate(moves):
-            GAME.play_at(line, i, move)
-        assert (line == match.line).all()
-
-
-def boards_and_moves(board: chess.Board) -> list[tuple[chess.Board, chess.Move]]:
-    """Each position of the board's game with the move played there."""
-    board = board.copy()
-    found = []
-    while board.move_stack:
-        move = board.pop()
-        found.append((board.copy(stack=False), move))
-    return found[::-1]

@@ -15,14 +15,7 @@ from az_engine.engine.games.chess.exchanges import EVEN, LOSES, WINS
 from .agreement import GAME, internal, random_positions
 
 SPARSE = GAME.using("sparse")
-VALUES = {
-    chess.PAWN: 1,
-    chess.KNIGHT: 3,
-    chess.BISHOP: 3,
-    chess.ROOK: 5,
-    chess.QUEEN: 9,
-    chess.KING: 100,
-}
+VALUES = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9, chess.KING: 100}
 
 
 def slow_features(board: chess.Board) -> set[int]:

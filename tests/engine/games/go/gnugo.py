@@ -28,11 +28,7 @@ from az_engine.engine.games.go.rulesets import NO_BONUS, POSITIONAL, SIMPLE, SIT
 from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, State, stones_to_array
 
-KO = {
-    POSITIONAL: ["--positional-superko"],
-    SITUATIONAL: ["--situational-superko"],
-    SIMPLE: ["--simple-ko"],
-}
+KO = {POSITIONAL: ["--positional-superko"], SITUATIONAL: ["--situational-superko"], SIMPLE: ["--simple-ko"]}
 COLOURS = ("black", "white")
 
 

@@ -125,10 +125,7 @@ def test_several_games_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        *(b"", b"x", b"(", b"(;", b"(;C[", b"(;SZ[99])", b"(;SZ[0])"),
-        *(b"(" * 10**6, b"\xff" * 1000, b"(;)" * 200_001),
-    ],
+    [*(b"", b"x", b"(", b"(;", b"(;C[", b"(;SZ[99])", b"(;SZ[0])"), *(b"(" * 10**6, b"\xff" * 1000, b"(;)" * 200_001)],
     ids=lambda content: repr(content[:12]),
 )
 def test_what_is_no_game_is_refused(content: bytes) -> None:

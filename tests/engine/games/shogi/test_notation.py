@@ -6,8 +6,6 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from az_engine.engine.errors import IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
@@ -125,32 +123,6 @@ def test_huge_move_numbers_saturate() -> None:
     line, _ = GAME.parse_position(f"{KINGS} b - 99999999999999999999")
     assert len(GAME.legal_moves(line[-1])) > 0
     GAME.parse_position(GAME.format_position(line[-1]))
-
-
-@given(st.text(max_size=120) | st.text("KkPpLlNnSsGgBbRr+123456789/ bw-*", max_size=90))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    refusals = []
-    try:
-        GAME.parse_position(text)
-    except PositionError as refusal:
-        refusals.append(str(refusal))
-    assert all(refusal.isprintable() for refusal in refusals)
-
-
-@given(
-    st.text(max_size=8)
-    | st.from_regex("[1-9][a-i][1-9][a-i][+]?", fullmatch=True)
-    | st.from_regex("[PLNSBRGK][*][1-9][a-i]", fullmatch=True)
-)
-def test_any_move_text_is_read_or_refused(text: str) -> None:
-    state = GAME.initial()[-1]
-    legal = {GAME.format_move(state, move) for move in GAME.legal_moves(state).tolist()}
-    assert len(legal) == 30
-    if text in legal:
-        assert GAME.format_move(state, GAME.parse_move(state, text)) == text
-    else:
-        with pytest.raises(IllegalMoveError):
-            GAME.parse_move(state, text)
 
 
 @pytest.mark.parametrize(

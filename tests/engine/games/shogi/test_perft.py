@@ -36,10 +36,3 @@ def test_the_position_with_most_moves() -> None:
     line, _ = game.parse_position(MOST_MOVES)
     assert [sum(game.perft(line[-1], depth).values()) for depth in (1, 2, 3)] == [593, 105_677, 53_393_368]
     assert len(game.legal_moves(line[-1])) <= game.max_moves
-
-
-def test_counts_by_move() -> None:
-    game = get_game("shogi")
-    counts = game.perft(game.initial()[-1], 2)
-    assert len(counts) == 30
-    assert counts[game.parse_move(game.initial(), "7g7f")] == 30

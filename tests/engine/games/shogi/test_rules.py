@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from az_engine.engine.errors import PositionError
-from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
 
-from .agreement import GAME, HANDICAPS, SHARP, START, Match, by_repetition, cshogi, differences, random_positions
+from .agreement import GAME, HANDICAPS, SHARP, START, Match, by_repetition, differences, random_positions
 
 ENDINGS = Path(__file__).parents[3] / "data" / "endings_shogi.jsonl"
 
@@ -42,10 +41,7 @@ def test_random_games() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    start=st.sampled_from([str(START), *HANDICAPS, *SHARP]),
-    choices=st.lists(st.integers(0, 599), max_size=80),
-)
+@given(start=st.sampled_from([str(START), *HANDICAPS, *SHARP]), choices=st.lists(st.integers(0, 599), max_size=80))
 def test_any_game(start: str, choices: list[int]) -> None:
     match = Match(start)
     keys: dict[int, str] = {}
@@ -245,19 +241,3 @@ def test_normalise_finishes_states_set_by_hand() -> None:
             state[name] = 7
         GAME.normalise(state)
         assert state[0] == match.line[-1]
-
-
-def test_play_at() -> None:
-    """Playing in place along a whole game, the array dirty before."""
-    for seed in range(20):
-        match = list(itertools.islice(random_positions(random.Random(seed), 60), 61))[-1]
-        line = np.full(len(match.line), 255, np.uint8).repeat(match.line.itemsize).view(match.line.dtype)
-        line[0] = match.line[0]
-        for i, move in enumerate(match.moves):
-            GAME.play_at(line, i, cshogi.move16(move))
-        assert (line == match.line).all()
-
-
-def test_the_game_is_offered() -> None:
-    assert get_game("shogi") is GAME
-    assert GAME.protocol == "usi"
