@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
-from . import endless, figures, gpu, rules, selfplay
+from . import endless, figures, gpu, rules, selfplay, sessions
 from . import match as overhead
 from . import search as speed
 from . import serve as sharing
@@ -39,6 +39,7 @@ _BENCHES = {
         latency.startup,
     ),
     "serve": ("searches of many clients with one net, and their shares", sharing.add_arguments, sharing.main),
+    "sessions": ("a server under many clients: faults, memory, isready, resets", sessions.add_arguments, sessions.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "endless": ("minutes of go infinite: speed, memory, reports and pauses", endless.add_arguments, endless.main),
     "gpu": ("all that runs on a GPU, beside what it can do; every part on its own", gpu.add_arguments, gpu.main),

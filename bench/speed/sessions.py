@@ -1,9 +1,7 @@
-"""A server under many clients, over real connections: mixed conversations, isready while all search, resets.
+"""``az-engine bench sessions``: a server under many clients, over real connections.
 
-A soak of UCI, USI, GTP and JSON conversations, each of which knows which answers can only be its own; how long
-``isready`` takes while all search; what is left when all connections are reset at once. Linux only: it reads /proc::
-
-    python -m tests.protocols.serve.sessions --minutes 10
+A soak of mixed UCI, USI, GTP and JSON conversations, each of which knows which answers can only be its own; how long
+``isready`` takes while all search; what is left when all connections are reset at once. Linux only: it reads /proc.
 """
 
 from __future__ import annotations
@@ -26,15 +24,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from websockets.sync.client import connect
-
-from az_engine.bench.speed.measure import Measurement, percentile, show
-from az_engine.bench.speed.startup import dialogue
-from az_engine.engine.errors import EngineProcessError
-from az_engine.engine.games import get_game
-from az_engine.engine.games.base import Game
-
-from .lines import LineClient
+from ...engine.errors import EngineProcessError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from .measure import Measurement, percentile, show
+from .startup import dialogue
 
 _PATIENCE_S = 120.0  # for any answer
 _ROUNDS = 12  # of a connection; then its client comes anew
@@ -52,18 +46,42 @@ class _Fault(Exception):
         self.kind = kind
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add = parser.add_argument
-    add("--sessions", type=int, default=64, help="clients at a time (default: %(default)s)")
-    add("--minutes", type=float, default=10.0, help="length of the mixed conversations (default: %(default)s)")
-    add("--searches", type=int, default=32, help="clients that search while isready is sent (default: %(default)s)")
-    add("--pings", type=int, default=500, help="times that isready is sent (default: %(default)s)")
-    add("--seed", type=int, default=1, help="seed of the conversations (default: %(default)s)")
-    add("--flag", action="append", default=[], metavar="WORD", help="pass this word on to az-engine serve")
-    add("--json", action="store_true", help="one JSON object a line")
-    args = parser.parse_args()
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A server under many clients, over real connections: mixed conversations for some minutes, "
+        "isready while all search, and resets."
+    )
+    parser.add_argument(
+        "--sessions", type=int, default=64, metavar="N", help="clients at a time (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="length of the mixed conversations (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--searches",
+        type=int,
+        default=32,
+        metavar="N",
+        help="clients that search while isready is asked (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pings", type=int, default=500, metavar="N", help="times that isready is asked (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the conversations (default: %(default)s)")
+    parser.add_argument(
+        "--flag", action="append", default=[], metavar="WORD", help="pass this word on to az-engine serve"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    if not Path("/proc/self/status").is_file():
+        raise OptionError("this bench reads /proc and works on Linux only")
     show(_measure(args), as_json=args.json)
+    return 0
 
 
 def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
@@ -131,30 +149,42 @@ class _Server:
         return Path("/proc", str(self._process.pid), name)
 
 
-class _Lines(LineClient):
-    """A connection to the port of lines."""
+class _Lines:
+    """A connection to the port of lines. Context manager: closes."""
 
     def __init__(self, server: _Server) -> None:
-        super().__init__(server.port)
+        self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=_PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._stream = self.socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self.socket.close()
+
+    def send(self, *lines: str) -> None:
+        self.socket.sendall("".join(f"{line}\n" for line in lines).encode())
 
     def line(self) -> str:
-        text = super().line()
-        if text is None:
+        raw = self._stream.readline()
+        if not raw.endswith(b"\n"):
             raise _Fault("protocol", "the server closed the connection")
-        return text
+        return raw.decode().rstrip("\n")
 
-    def until(self, start: str) -> list[str]:
+    def until(self, word: str) -> list[str]:
         """The lines up to the first that begins with a word."""
         lines = [self.line()]
-        while lines[-1].split(" ", 1)[0] != start:
+        while lines[-1].split(" ", 1)[0] != word:
             lines.append(self.line())
         return lines
 
     def reset(self) -> None:
         """Close without a farewell."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.__exit__()
+        self._stream.close()
+        self.socket.close()
 
 
 class _Talker(ABC):
@@ -288,6 +318,8 @@ class _Analyser(_Talker):
     """KataGo's protocol over WebSocket: one final answer a turn, terminated or not."""
 
     def converse(self, ended: threading.Event) -> None:
+        from websockets.sync.client import connect
+
         address = f"ws://127.0.0.1:{self.server.http_port}/katago"
         with connect(address, open_timeout=_PATIENCE_S, max_size=None) as link:
             for _ in range(_ROUNDS):
@@ -479,7 +511,3 @@ def _settled(server: _Server) -> int:
         if (now := server.descriptors) != last:
             last, since = now, time.monotonic()
     return last
-
-
-if __name__ == "__main__":
-    main()
