@@ -110,7 +110,8 @@ class _Server:
         else:
             raise EngineProcessError(f"az-engine serve did not start: {''.join(said[-3:]).strip()}")
         self.warnings: list[str] = []
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
@@ -127,6 +128,9 @@ class _Server:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
+        self._listener.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     @property
     def resident(self) -> float:

@@ -186,6 +186,14 @@ def test_endless(capsys: pytest.CaptureFixture[str]) -> None:
         assert resident["ratio"] < 1.5
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
+def test_sessions_of_every_protocol_get_their_own_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = run_json(capsys, "sessions", "--sessions", "4", "--minutes", "0.05", "--searches", "1", "--pings", "4")
+    value = {figure["what"]: figure["value"] for figure in figures}
+    assert [value[f"faults: {kind}"] for kind in ("protocol", "no answer", "wrong session")] == [0, 0, 0]
+    assert value["the CPU is idle after"] < 60
+
+
 def test_shares_of_visits_with_two_sizes_of_hash(capsys: pytest.CaptureFixture[str]) -> None:
     *positions, close = run_json(capsys, "endless", "--hash", "1", "--against", "64", "--nodes", "1001")
     assert len(positions) == close["peer_value"] == 10
