@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
-from . import endless, figures, gpu, rules, selfplay, sessions
+from . import endless, figures, gpu, rules, selfplay
 from . import match as overhead
 from . import search as speed
 from . import serve as sharing
 from . import startup as latency
+from .server import sessions
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the

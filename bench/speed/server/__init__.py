@@ -1,0 +1,1 @@
+"""A server under many clients, over real connections."""
