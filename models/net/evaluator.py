@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,18 +37,16 @@ def torch_device() -> torch.device:
 
 
 def read_network(path: Path, game: Game) -> tuple[NetInfo, Network]:
-    """The metadata and the network of an exported net's file. Errors: NetError when torch cannot run it as it is."""
+    """The metadata and the network of an exported net's file, whose int8 weights become float32.
+
+    Errors: NetError when torch cannot run it.
+    """
     outline, content = read_outline(path)
     file = NetFile(path, content, check_net(outline, game))
     try:
         family = family_of_file(file)
         if not family.in_torch:
             raise NetError(f"{path} is a {family.kinds[0]} net, which torch does not play with; choose provider cpu")
-        if file.info.quantisation != "fp32":
-            raise NetError(
-                f"{path} is quantised to {file.info.quantisation}, which torch does not run; choose provider cpu, or "
-                "the net in fp32 (a run: machine.int8 = false)"
-            )
         return file.info, family.read(file, game)
     except DataError as error:
         raise NetError(
@@ -96,7 +95,9 @@ class TorchEvaluator(Evaluator):
             ) from error
         self._lock = threading.Lock()
         where = torch.cuda.get_device_name(device) if self.on_gpu else "CPU"
-        self.description = f"{self.info.summary()}; torch {self.precision} on {where}, batch {self.batch_size}"
+        weights = "" if self.info.quantisation == "fp32" else f" of {self.info.quantisation} weights"
+        summary = replace(self.info, quantisation="").summary()
+        self.description = f"{summary}; torch {self.precision}{weights} on {where}, batch {self.batch_size}"
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         policy, value, *_ = self._all(planes)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import os
 import platform
 import random
 import subprocess
@@ -15,7 +14,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +28,17 @@ from ....engine.games import get_game
 from ....engine.games.base import Game
 from ....engine.kernels.cache import cores
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
-from ....engine.nets.file.fit import check_net
-from ....engine.nets.file.netfile import EMBEDDED, read_outline
 from ....engine.nets.onnx.evaluator import OnnxEvaluator
 from ....engine.nets.onnx.session import PROVIDERS, load_onnxruntime
 from ....engine.nets.opinions import expected_points, legal_actions, softmax
 from ....engine.nets.positions import encode, random_lines
 from ....engine.nets.weights import dense_net
-from ....engine.os.process import module_command
 from ....engine.search.selfplay import SelfPlay, SelfPlayConfig
-from ...data.dataset import Batch
-from ...families import family_of, family_of_file
-from ...families.base import NetFile
-from ...families.losses import TorchBatch
-from ...fields import Values, merged
+from ...fields import Values
 from ...net.evaluator import Precision, TorchEvaluator, read_network, torch_device
-from ...train.learner import Learner
-from ..config import RunConfig
-from ..presets import preset
+from .learning import learner_parts, run_parts
 from .server import EvaluatorServer, batch_of
+from .setup import LAST, PRECISIONS, Figure, Part, Setup, rate
 from .speed import leaves_per_second
 
 NETS = {  # the package's towers, and the games that they are compared in
@@ -56,71 +46,9 @@ NETS = {  # the package's towers, and the games that they are compared in
     "shogi-conv": ("shogi",),
     "go": ("go9", "go13", "go19"),
 }
-PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 BATCHES = (64, 256, 512, 1024, 2048, 4096)
 SEARCHES = ((64, 1), (256, 1), (256, 4), (512, 4))  # leaves in a batch, threads
 PROCESSES = (4, 8, 14)  # that play
-MINUTES_NOT_DAYS: Values = {  # games that end within seconds, and are learned from at once
-    "selfplay": {"games": 64, "visits": 24, "gumbel": 8},
-    "window": {"start": 500, "games": 20_000},
-    "loop": {"first_positions": 5000, "checkpoint_steps": 200, "first_checkpoint": 25},
-    "ladder": {"visits": 24, "plain_visits": 240, "pairs": 8},
-}
-_LAST = 15  # lines of a traceback or a log
-_TIMED = 3  # passes that say how long one takes
-
-Figure = Measurement | tuple[str, str]  # or a fact: what and text
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Where and how long a section measures."""
-
-    device: torch.device
-    seconds: float  # of the whole section
-    quick: bool
-    folder: Path  # for files
-
-    @property
-    def on_gpu(self) -> bool:
-        return self.device.type == "cuda"
-
-    def wait(self) -> None:
-        """BLOCKS until the device has done its work."""
-        if self.on_gpu:
-            torch.cuda.synchronize()
-
-    def run(self, **over: Any) -> RunConfig:
-        """A run of 9x9 Go by the preset for GPUs, by a small one where that would take too long."""
-        values = merged({"game": "go9", **preset("az,small" if self.quick else "az,gpu", get_game("go9"))}, over)
-        values["machine"] = {"workers": 2, "evaluators": 1, "provider": "torch", **over.get("machine", {})}
-        values["learner"].setdefault("precision", "bf16" if self.on_gpu else "fp32")
-        return RunConfig.from_values({**values, "net": {**values["net"], **({"blocks": 2} if self.quick else {})}})
-
-    def learner(self, precision: str) -> tuple[Game, Learner]:
-        run = self.run(learner={"precision": precision})
-        game = run.get_game()
-        return game, Learner(game, run.net_config(game), run.learner_config(), device=self.device.type)
-
-    def net(self) -> Path:
-        """The file of a new net of that run."""
-        game, learner = self.learner("fp32")
-        path = self.folder / "new.onnx"
-        path.write_bytes(learner.averaged.to_onnx(learner.net_info(game)).SerializeToString())
-        return path
-
-    def in_fp32(self, net: str, game: Game) -> Path:
-        """The file of a net of the package, which is quantised to int8, in float32."""
-        path = EMBEDDED / f"{net}.onnx"
-        outline, content = read_outline(path)
-        file = NetFile(path, content, check_net(outline, game))
-        model = family_of_file(file).read(file, game).to_onnx(replace(file.info, quantisation="fp32"))
-        path = self.folder / f"{net}.onnx"
-        path.write_bytes(model.SerializeToString())
-        return path
-
-
-Part = Callable[[], Iterator[Figure]]
 
 
 def run(section: str, device: str, seconds: float, limit: float, *, quick: bool) -> None:
@@ -142,7 +70,7 @@ def run(section: str, device: str, seconds: float, limit: float, *, quick: bool)
                 else:
                     print(json.dumps({"what": figure[0], "note": figure[1]}), flush=True)
         except Exception:  # noqa: BLE001  (the report has it)
-            lines = traceback.format_exc().strip().splitlines()[-_LAST:]
+            lines = traceback.format_exc().strip().splitlines()[-LAST:]
             print(json.dumps({"what": title, "error": lines}), flush=True)
 
 
@@ -175,7 +103,7 @@ def _environment(setup: Setup) -> Iterator[tuple[str, Part]]:
             for kind in (False, True):
                 host = torch.empty(64 << 20, dtype=torch.uint8, pin_memory=kind)
                 there = host.to(setup.device)
-                speed = _rate(lambda h=host, t=there: t.copy_(h, non_blocking=True), 0.5, setup)  # type: ignore[misc]
+                speed = rate(lambda h=host, t=there: t.copy_(h, non_blocking=True), 0.5, setup)  # type: ignore[misc]
                 yield Measurement(f"copy to the GPU, {'' if kind else 'not '}pinned", speed * 64 / 1024, "GiB/s")
 
     yield from (("versions", facts), ("GPU", gpu), ("copies", bandwidth))
@@ -301,24 +229,7 @@ def _alone(
     there = torch.from_numpy(planes).to(setup.device)
     flags = torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=precision == "bf16")
     with torch.inference_mode(), flags:
-        return _rate(lambda: network(there), seconds, setup) * len(planes)
-
-
-def _rate(call: Callable[[], object], seconds: float, setup: Setup) -> float:
-    """Calls a second, one wait for the device at the end."""
-    for _ in range(_TIMED):
-        call()
-    count, elapsed = _TIMED, 0.0
-    while True:
-        setup.wait()
-        begun = time.perf_counter()
-        for _ in range(count):
-            call()
-        setup.wait()
-        elapsed = time.perf_counter() - begun
-        if elapsed >= seconds / 2:
-            return count / elapsed
-        count = max(count + 1, int(count * min(10.0, 0.9 * seconds / max(elapsed, 1e-6))))
+        return rate(lambda: network(there), seconds, setup) * len(planes)
 
 
 # ---- kernels and search
@@ -378,144 +289,6 @@ def _played(setup: Setup, processes: int, seconds: float) -> Iterator[Figure]:
     yield Measurement(f"{processes} processes", played.leaves, "positions/s", peer, played.limit, how)
 
 
-# ---- learner
-
-
-def _learner(setup: Setup) -> Iterator[tuple[str, Part]]:
-    size = 32 if setup.quick else 1024
-    share = setup.seconds / (3 * len(PRECISIONS))
-    for precision in ("bf16", "fp32") if setup.on_gpu else ("fp32",):
-        yield f"{precision}, learner", lambda p=precision: _learned(setup, p, size, share)  # type: ignore[misc]
-        yield f"{precision}, time of a step", lambda p=precision: _times(setup, p, size, share / 7)  # type: ignore[misc]
-        if setup.on_gpu:
-            yield f"{precision}, fused AdamW", lambda p=precision: _plain(setup, p, size, share, fused=True)  # type: ignore[misc]
-
-
-def _learned(setup: Setup, precision: str, size: int, seconds: float) -> Iterator[Figure]:
-    (plain,) = _plain(setup, precision, size, seconds, fused=False)
-    assert isinstance(plain, Measurement)
-    game, learner = setup.learner(precision)
-    batch = random_batch(game, size)
-    if setup.on_gpu:
-        torch.cuda.reset_peak_memory_stats()
-    speed = _rate(lambda: learner.train_step(batch), seconds, setup) * size
-    how = f"{learner.net_config.architecture}, batch {size}"
-    yield Measurement(
-        f"{precision}, learner", speed, "samples/s", "a plain loop of torch, data on the device", plain.value, how
-    )
-    if setup.on_gpu:
-        yield Measurement(f"{precision}, peak memory", torch.cuda.max_memory_allocated() / 2**20, "MiB")
-
-
-def _plain(setup: Setup, precision: str, size: int, seconds: float, *, fused: bool) -> Iterator[Figure]:
-    """The loop that anyone would write first: no averaged weights, no limit of the gradient, no look at the losses."""
-    game, learner = setup.learner(precision)
-    network = family_of(learner.net_config.kind).network(learner.net_config, game.encoder)
-    network = network.to(setup.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=fused)
-    batch = TorchBatch.of(random_batch(game, size), setup.device)
-
-    def step() -> None:
-        with learner.autocast():
-            losses = network.losses(batch)
-        optimiser.zero_grad(set_to_none=True)
-        sum(losses.values(), torch.zeros((), device=setup.device)).backward()
-        optimiser.step()
-
-    yield Measurement(
-        f"{precision}, plain loop{', fused AdamW' if fused else ''}", _rate(step, seconds, setup) * size, "samples/s"
-    )
-
-
-def _times(setup: Setup, precision: str, size: int, seconds: float) -> Iterator[Figure]:
-    """Where the time of a step goes: its pieces, each repeated by itself."""
-    game, learner = setup.learner(precision)
-    batch, network = random_batch(game, size), learner.network
-    tensors = TorchBatch.of(batch, setup.device)
-    learner.train_step(batch)
-
-    def both_ways() -> None:
-        with learner.autocast():
-            losses = network.losses(tensors)
-        sum(losses.values(), torch.zeros((), device=setup.device)).backward()  # type: ignore[no-untyped-call]
-
-    pieces: dict[str, Callable[[], object]] = {
-        "the whole step": lambda: learner.train_step(batch),
-        "the whole step, data on the device, no look at the losses": lambda: learner.step_on(tensors),
-        "the batch to the device": lambda: TorchBatch.of(batch, setup.device),
-        "forward and backward": both_ways,
-        "limit of the gradient": lambda: torch.nn.utils.clip_grad_norm_(network.parameters(), 5.0),
-        "optimiser": learner.optimiser.step,
-        "averages": learner.average,
-    }
-    for name, piece in pieces.items():
-        yield Measurement(f"{precision}, {name}", 1000 / _rate(piece, seconds, setup), "ms")
-
-
-def random_batch(game: Game, size: int) -> Batch:
-    """What a learner gets of a game with territory, made of random numbers."""
-    rng = np.random.default_rng(0)
-    legal = np.argsort(rng.random((size, game.num_actions)), axis=1)[:, : game.max_moves].astype(np.int32)
-    targets = rng.random((size, min(64, legal.shape[1]))).astype(np.float32)
-    z = rng.choice([-1, 1], size).astype(np.float32)
-    return Batch(
-        rng.integers(0, 2, (size, *game.planes), np.uint8),
-        np.ascontiguousarray(legal[:, : targets.shape[1]]),
-        targets / targets.sum(axis=1, keepdims=True),
-        np.ascontiguousarray(legal),
-        np.stack([z > 0, z == 0, z < 0], axis=1).astype(np.float32),
-        z,
-        rng.choice([-1, 1], (size, *game.planes[1:])).astype(np.float32),
-        (10 * rng.standard_normal(size)).astype(np.float32),
-    )
-
-
-# ---- a run
-
-
-def _train(setup: Setup) -> Iterator[tuple[str, Part]]:
-    yield "az-engine train", lambda: _trained(setup)
-
-
-def _trained(setup: Setup) -> Iterator[Figure]:
-    seconds = max(setup.seconds, 20.0)  # else it only starts
-    few: Values = {"selfplay": {"games": 8, "visits": 8, "max_moves": 30}, "loop": {"first_positions": 100}}
-    few = merged(few, {"window": {"start": 0}, "ladder": {"share": 0.0}, "machine": {"evaluators": 1}})
-    chosen = merged(MINUTES_NOT_DAYS, few if setup.quick else {})
-    words = [f"{part}.{name}={value}" for part, values in chosen.items() for name, value in values.items()]
-    small = ["--size", "5", "--preset", "az,small", "--filters", "16", "--workers", "1"]
-    out, log = setup.folder / "run", setup.folder / "log"
-    command = ["train", "--game", "go", "--device", setup.device.type, "--provider", "torch", "--out", str(out)]
-    command += ["--minutes", f"{seconds / 60:.2f}"]
-    command += small if setup.quick else ["--size", "9", "--preset", "az,gpu"]
-    command += [word for text in words for word in ("--set", text)]
-    with log.open("wb") as file:
-        environment = {**os.environ, "COLUMNS": "160"}
-        done = subprocess.run(
-            module_command("az_engine", *command), stdout=file, stderr=file, env=environment, check=False
-        )
-    rows = [json.loads(line) for line in _lines(out / "log.jsonl")]
-    last = rows[-1] if rows else {}
-    yield Measurement("steps", last.get("step", 0), "steps", note=f"in {seconds:.0f} s, its start included")
-    yield Measurement("learned from", last.get("positions", 0) / seconds, "positions/s")
-    played: dict[str, Any] = next((row["selfplay"] for row in reversed(rows) if "selfplay" in row), {})
-    if played:
-        how = f"{played['games']} games of {played['length']:.0f} moves"
-        yield Measurement("played", played["positions"] / seconds, "positions/s", note=how)
-    learned = [row["trained_per_s"] for row in rows if "trained_per_s" in row]
-    if learned:
-        yield Measurement("while it learns", learned[-1], "samples/s")
-    for each in (log, *sorted((out / "workers").glob("*.log"))[:2]):
-        for line in [line for line in _lines(each) if line.strip()][-_LAST:]:
-            yield each.name, line.rstrip()
-    if done.returncode:
-        raise RuntimeError(f"az-engine {' '.join(command)} ended with status {done.returncode}")
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(errors="replace").splitlines() if path.exists() else []
-
-
 _SECTIONS: dict[str, Callable[..., Iterator[tuple[str, Part]]]] = {
     "environment": _environment,
     "parity": _parity,
@@ -523,6 +296,6 @@ _SECTIONS: dict[str, Callable[..., Iterator[tuple[str, Part]]]] = {
     "kernels": _kernels,
     "search": _search,
     "selfplay": _selfplay,
-    "learner": _learner,
-    "train": _train,
+    "learner": learner_parts,
+    "train": run_parts,
 }

@@ -32,7 +32,7 @@ from az_engine.models.families.tower.graph import KEEP_FP32
 from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.net import providers, quantise
 from az_engine.models.net.batches import Batches, sizes_of
-from az_engine.models.net.evaluator import TorchEvaluator
+from az_engine.models.net.evaluator import TorchEvaluator, read_network
 from az_engine.models.selfplay.config import RunConfig
 
 from ...engine.driving import Recorder
@@ -135,14 +135,26 @@ def test_sizes_of_batches() -> None:
     assert sizes_of(1) == [1]
 
 
-def test_nets_that_torch_cannot_run_are_refused(tmp_path: Path) -> None:
+def test_weights_in_int8_become_fp32(tmp_path: Path) -> None:
     game, config, info = go5()
     model = lively(config).to_onnx(info)
-    small = quantise.quantise(model, [random_planes(game, 64, 0)], keep=KEEP_FP32)
     path = tmp_path / "int8.onnx"
-    path.write_bytes(small.SerializeToString())
-    with pytest.raises(NetError, match="quantised to int8, which torch does not run; choose provider cpu"):
-        TorchEvaluator(path, game)
+    path.write_bytes(quantise.quantise(model, [random_planes(game, 64, 0)], keep=KEEP_FP32).SerializeToString())
+    assert "torch fp32 of int8 weights on CPU" in TorchEvaluator(path, game).description
+    for expected, got in both(path, game, 70):  # onnxruntime rounds what the layers say, too
+        assert np.abs(got - expected).mean() < 0.05 * expected.std()
+    whole = tmp_path / "fp32.onnx"
+    _, network = read_network(path, game)
+    whole.write_bytes(network.to_onnx(info).SerializeToString())
+    planes = random_planes(game, 70, 0).reshape(70, -1)
+    exact = OnnxEvaluator(whole, game, provider="cpu", batch_size=16).evaluate(planes)
+    for expected, got in zip(exact, TorchEvaluator(path, game).evaluate(planes), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-4 * max(1.0, float(np.abs(expected).max())))
+
+
+def test_nets_that_torch_cannot_run_are_refused(tmp_path: Path) -> None:
+    game, config, info = go5()
+    model, path = lively(config).to_onnx(info), tmp_path / "net.onnx"
     with pytest.raises(NetError, match="a sparse net, which torch does not play with"):
         TorchEvaluator(EMBEDDED / "chess.onnx", CHESS)
     for constant in model.graph.initializer:
@@ -154,7 +166,7 @@ def test_nets_that_torch_cannot_run_are_refused(tmp_path: Path) -> None:
     OnnxEvaluator(path, game, provider="cpu", batch_size=1)
     with pytest.raises(NetError, match="no net of az-engine train, and torch runs no others"):
         TorchEvaluator(path, game)
-    with pytest.raises(OptionError, match=r"torch runs no int8 nets; leave machine\.int8 out"):
+    with pytest.raises(OptionError, match=r"torch computes in fp32 or bf16: leave machine\.int8 out"):
         RunConfig.from_values({"game": "go5", "machine": {"provider": "torch", "int8": True}})
 
 
@@ -189,7 +201,9 @@ def test_auto_takes_torch_where_only_torch_has_a_gpu(tmp_path: Path, monkeypatch
     assert chosen() is TorchEvaluator
     assert type(providers.load_evaluator(str(path), game, batch_size=8)) is TorchEvaluator
     assert providers.load_evaluator("uniform", game).info is None
-    assert isinstance(providers.load_evaluator("", CHESS), OnnxEvaluator)  # torch cannot, and need not
+    assert type(providers.load_evaluator("", CHESS)) is TorchEvaluator  # the package's convolution net
+    sparse = providers.load_evaluator(str(EMBEDDED / "chess.onnx"), CHESS)
+    assert not isinstance(sparse, TorchEvaluator)  # torch cannot, and need not
     monkeypatch.setattr(providers, "uses_gpu", lambda provider: True)
     assert chosen() is OnnxEvaluator
 

@@ -18,7 +18,7 @@ from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.katago import ENCODER
 from az_engine.models.net.evaluator import TorchEvaluator
 from az_engine.models.net.torchgraph import RecordedGraph, TorchGraph
-from az_engine.models.selfplay.gpu.sections import random_batch
+from az_engine.models.selfplay.gpu.learning import random_batch
 from az_engine.models.selfplay.nets.publish import publish
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
