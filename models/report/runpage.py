@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ...engine.errors import AzError
 from ...engine.games import game_names, get_game
+from ...engine.games.diagram import board_rows
 from ...engine.os.files import check_writable, write_atomically
 from ...engine.records.formats import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
@@ -27,6 +28,7 @@ from ..selfplay.show.table import span
 from ..train.log import read_config, read_log
 
 if TYPE_CHECKING:
+    from ...engine.games.base import Game
     from ...engine.records.record import Record
 
 MOST_POINTS, MOST_GAMES = 400, 50
@@ -202,9 +204,9 @@ def _warnings(folder: Path, held: Rows, played: Rows) -> list[str]:
 
 
 def _games(folder: Path, game: str) -> Iterator[dict[str, Any]]:
-    """Games of the newest checkpoints first: the last one of each, then earlier ones. Only of boards that we draw."""
+    """Games of the newest checkpoints first: the last one of each, then earlier ones."""
     family = game.rstrip("0123456789")
-    if family not in game_names() or get_game(family).pieces == "discs":
+    if family not in game_names():
         return
     files = sorted(folder.glob("step_*"), reverse=True) if folder.is_dir() else []
     for turn in range(8):
@@ -235,24 +237,47 @@ def _positions(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] |
         sheet.hold(record.root, record.moves)
     except AzError:
         return None
-    plies = sheet.shown(0, len(sheet.moves))["plies"]
+    shown = sheet.shown(0, len(sheet.moves))
+    plies, end, result = shown["plies"], shown["end"], record.result
+    if result is None and end is not None:  # of a format without results
+        result = {0: 1, 1: -1, None: 0}[end["winner"]]
     scores: list[float | None] = []
     for ply, comment in enumerate(record.comments[1:]):  # the mover's view, before its move
         found = _VALUE.search(comment)
         value = None if found is None else float(found[0]) * (1 if plies[ply]["turn"] == 0 else -1)
         scores.append(None if value is None else round((1 + value) / 2, 3))
-    texts = [ply["text"] for ply in plies]
+    texts, moves = [ply["text"] for ply in plies], sheet.moves
+    if sheet.game.pieces == "discs":  # of any game: drawn by what stands on its squares
+        texts = [_squares(sheet.game, text) for text in texts]
+        moves = [_filled(before, after) for before, after in pairwise(texts)]
     return {
         "step": step,
-        "result": record.result,
+        "result": result,
         "reason": record.reason,
         "first": texts[0],
         "turn": plies[0]["turn"],
         "changes": [_change(before, after) for before, after in pairwise(texts)],
-        "moves": sheet.moves,
+        "moves": moves,
         "words": [ply["word"] for ply in plies[1:]],
         "scores": scores,
     }
+
+
+def _squares(game: Game, text: str) -> str:
+    """A position as rows from the top, a letter or '.' for each square and '/' between rows."""
+    return "/".join("".join(square or "." for square in row) for row in board_rows(game, text))
+
+
+def _filled(before: str, after: str) -> str:
+    """The square that a move has filled, as in a1 from the bottom left; empty when there is not one."""
+    rows = after.split("/")
+    found = [
+        f"{chr(ord('a') + x)}{len(rows) - y}"
+        for y, (old, new) in enumerate(zip(before.split("/"), rows, strict=False))
+        for x, (was, now) in enumerate(zip(old, new, strict=False))
+        if was == "." != now
+    ]
+    return found[0] if len(found) == 1 else ""
 
 
 def _change(before: str, after: str) -> list[Any]:

@@ -15,6 +15,8 @@ from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.report.runpage import LivePage, run_data, write_run_page
 
+from ...games import DIRECTORY
+
 CONFIG = {"run": {"game": "go", "preset": "small"}, "net": {"kind": "dual-res", "blocks": 1, "filters": 16}}
 
 
@@ -57,6 +59,28 @@ def test_what_it_tells(tmp_path: Path) -> None:
     for move in shown["moves"]:
         line = get_game("go5").play(line, get_game("go5").parse_move(line, move))
     assert text == get_game("go5").format_position(line[-1])
+
+
+@pytest.mark.parametrize(
+    ("game", "line", "last", "square", "result"),
+    [
+        ("connect_four", "d d d d e f e f e f e", "...xxo.", "e4", 1),
+        ("tictactoe", "a3 b2 b3 c3 a1 a2 c2 b1 c1", "xxo/oox/xox", "c1", 0),
+        ("tictactoe", "a3 b2 b3 a1", "xx./.o./o..", "a1", None),
+    ],
+)
+def test_games_of_discs(tmp_path: Path, game: str, line: str, last: str, square: str, result: int | None) -> None:
+    assert (DIRECTORY / game).is_dir()
+    folder = make_run(tmp_path / "run", 1, "nonsense")
+    (folder / "examples" / "step_00000100.sgf").unlink()
+    (folder / "examples" / f"step_00000100.{game}").write_text(f"position startpos moves {line}\n")
+    (folder / "config.json").write_text(json.dumps({"run": {"game": game}}))
+    (shown,) = run_data(folder, "", {})["games"]
+    text = shown["first"]
+    for front, behind, between in shown["changes"]:
+        text = text[:front] + between + text[len(text) - behind :]
+    assert (text.endswith(last), shown["moves"][-1], shown["result"]) == (True, square, result)
+    assert shown["words"] == line.split()
 
 
 @pytest.mark.slow

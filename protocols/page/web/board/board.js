@@ -16,6 +16,11 @@ export function drawPiece(game, piece) {
   if (game.pieces === "stones") {
     return svg("circle", { cx: 50, cy: 50, r: 47, class: `piece stone ${piece === "X" ? "black" : "white"}` });
   }
+  if (game.pieces === "discs") {
+    const side = game.owner(piece) ? "white" : "black";
+    const letter = "XxOo".includes(piece) ? [] : [svg("text", { x: 50, y: 50, class: `ply middle on-${side}` }, piece)];
+    return svg("g", { class: "piece" }, svg("circle", { cx: 50, cy: 50, r: 42, class: `stone ${side}` }), ...letter);
+  }
   const upper = piece.toUpperCase();
   const promoted = piece.startsWith("+");
   const path = KANJI[piece === "k" ? "k" : upper];

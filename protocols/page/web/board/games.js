@@ -90,9 +90,25 @@ const go = {
   terms: ({ fields }) => t("komi {komi}, {rules} rules", { komi: fields[3], rules: word(RULES[fields[4]] || fields[4]) }),
 };
 
+// Any other game: rows of letters and dots from the top, squares a1 from the bottom left.
+const discs = {
+  ...go,
+  pieces: "discs",
+  read(text) {
+    const rows = text.split("/");
+    const squares = rows.flatMap((row) => [...row].map((piece) => (piece === "." ? "" : piece)));
+    return { fields: [text], rows: rows.length, columns: rows[0].length, squares, hands: [{}, {}] };
+  },
+  name: (board, i) => discs.columns(board)[i % board.columns] + (board.rows - Math.floor(i / board.columns)),
+  columns: (board) => [..."abcdefghijklmnopqrstuvwxyz".slice(0, board.columns)],
+  square: (board, text) => (board.rows - Number(text.slice(1))) * board.columns + text.charCodeAt(0) - 97,
+  owner: (piece) => ("Xx".includes(piece) ? 0 : 1),
+  says: (piece) => piece,
+};
+
 export const GAMES = { chess, shogi, go };
 
-export const gameOf = (name) => GAMES[name.replace(/\d+$/, "")];
+export const gameOf = (name) => GAMES[name.replace(/\d+$/, "")] || discs;
 
 // How a person reads a square: its name and what stands there.
 export function says(game, board, i) {
