@@ -4,10 +4,11 @@
 # most six files of under 16 MB.
 #
 #   examples/gpu-day.sh                     12 minutes, into gpu-day/
-#   DEVICE=cpu examples/gpu-day.sh          two minutes, to see that all of it runs
+#   DEVICE=cpu examples/gpu-day.sh          a minute or two, to see that all of it runs
 #
-# MINUTES  how long all of it may take (12; with DEVICE=cpu 2)
+# MINUTES  how long all of it may take (12)
 # DEVICE   cuda (or cpu)
+# SECTIONS of az-engine bench gpu (all but train)
 # OUT      the folder (gpu-day)
 # PYTHON   the Python, which has torch, numba, onnx, onnxruntime, safetensors and rich (python3); what it lacks, such as
 #          chess and sgfmill, in a folder that PYTHONPATH names
@@ -22,11 +23,10 @@ mkdir -p "${OUT:-gpu-day}" && out=$(cd "${OUT:-gpu-day}" && pwd) || exit
 work=$(mktemp -d) || exit
 trap 'rm -rf "$work"' EXIT
 
+minutes=${MINUTES:-12}
 if [ "$device" = cpu ]; then
-    minutes=${MINUTES:-2}
-    set -- --quick --seconds 3
+    set -- --quick --seconds 1
 else
-    minutes=${MINUTES:-12}
     set -- --seconds 16 --limit 120
 fi
 end=$((begun + minutes * 60))
@@ -49,7 +49,7 @@ fi
 
 # All sections but the run, in half of the time.
 engine bench gpu --device "$device" "$@" --total $((minutes * 30)) --out "$out/report.json" \
-    --sections environment,parity,leaves,learner,selfplay,search >"$out/report.txt" 2>"$work/bench.log"
+    --sections "${SECTIONS:-environment,parity,leaves,learner,selfplay,search}" >"$out/report.txt" 2>"$work/bench.log"
 echo "bench gpu: status $?, $(left) s left" >>"$work/bench.log"
 
 [ -z "$tests" ] || kill "$tests" 2>/dev/null
@@ -57,16 +57,17 @@ echo "bench gpu: status $?, $(left) s left" >>"$work/bench.log"
 # Games of Go that end within seconds, and a net that learns within minutes.
 if [ "$device" = cpu ]; then
     set -- --size 5 --preset az,small --blocks 2 --filters 16 --workers 1 --set machine.evaluators=1 \
-        --set selfplay.games=8 --set selfplay.visits=8 --set selfplay.max_moves=30 --set loop.first_positions=100 \
-        --set window.start=0 --set ladder.share=0 --provider torch
+        --set selfplay.games=8 --set selfplay.visits=8 --set selfplay.max_moves=30 --set loop.first_positions=20 \
+        --set window.start=0 --set ladder.share=0 --provider torch --steps 2
 else
     set -- --size 9 --preset az,small --device "$device" --set machine.evaluators=1 --provider torch \
         --workers $(($(nproc) > 4 ? $(nproc) - 2 : 2)) --blocks 6 --filters 64 --batch 1024 --precision bf16 \
         --set selfplay.games=128 --set loop.first_positions=20000 --set loop.reuse=4 --set window.start=4000 \
-        --set window.games=100000 --set loop.checkpoint_steps=250 --set ladder.share=0.01
+        --set window.games=100000 --set loop.checkpoint_steps=250 --set ladder.share=0.01 \
+        --minutes "$(awk "BEGIN { print ($(left) - 40) / 60 }")"
 fi
 seconds=$(($(left) - 40))
-engine train --game go "$@" --out "$work/run" --minutes "$(awk "BEGIN { print $seconds / 60 }")" >"$work/train.log" 2>&1 &
+engine train --game go "$@" --out "$work/run" >"$work/train.log" 2>&1 &
 run=$!
 nvidia-smi --query-gpu=utilization.gpu,memory.used,power.draw --format=csv -l 15 >"$work/nvidia-smi.log" 2>&1 &
 smi=$!

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -124,21 +125,22 @@ def run_parts(setup: Setup) -> Iterator[tuple[str, Part]]:
 
 def _trained(setup: Setup) -> Iterator[Figure]:
     seconds = max(setup.seconds, 20.0)  # else it only starts
-    few: Values = {"selfplay": {"games": 8, "visits": 8, "max_moves": 30}, "loop": {"first_positions": 100}}
-    few = merged(few, {"window": {"start": 0}, "ladder": {"share": 0.0}, "machine": {"evaluators": 1}})
+    few: Values = {"selfplay": {"games": 8, "visits": 8, "max_moves": 30}, "loop": {"first_positions": 20, "steps": 2}}
+    few = merged(few, {"window": {"start": 0}, "ladder": {"share": 0.0}, "machine": {"workers": 0}})
     chosen = merged(MINUTES_NOT_DAYS, few if setup.quick else {})
     words = [f"{part}.{name}={value}" for part, values in chosen.items() for name, value in values.items()]
-    small = ["--size", "5", "--preset", "az,small", "--filters", "16", "--workers", "1"]
+    small = ["--size", "5", "--preset", "az,small", "--filters", "16"]
     out, log = setup.folder / "run", setup.folder / "log"
     command = ["train", "--game", "go", "--device", setup.device.type, "--provider", "torch", "--out", str(out)]
-    command += ["--minutes", f"{seconds / 60:.2f}"]
-    command += small if setup.quick else ["--size", "9", "--preset", "az,gpu"]
+    command += small if setup.quick else ["--size", "9", "--preset", "az,gpu", "--minutes", f"{seconds / 60:.2f}"]
     command += [word for text in words for word in ("--set", text)]
+    begun = time.monotonic()
     with log.open("wb") as file:
         environment = {**os.environ, "COLUMNS": "160"}
         done = subprocess.run(
             module_command("az_engine", *command), stdout=file, stderr=file, env=environment, check=False
         )
+    seconds = time.monotonic() - begun
     rows = [json.loads(line) for line in _lines(out / "log.jsonl")]
     last = rows[-1] if rows else {}
     yield Measurement("steps", last.get("step", 0), "steps", note=f"in {seconds:.0f} s, its start included")

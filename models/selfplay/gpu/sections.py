@@ -5,7 +5,6 @@ A section is a list of parts. A part that fails is reported with the end of its 
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import platform
 import random
@@ -28,6 +27,7 @@ from ....engine.games import get_game
 from ....engine.games.base import Game
 from ....engine.kernels.cache import cores
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
+from ....engine.nets.file.netfile import EMBEDDED
 from ....engine.nets.onnx.evaluator import OnnxEvaluator
 from ....engine.nets.onnx.session import PROVIDERS, load_onnxruntime
 from ....engine.nets.opinions import expected_points, legal_actions, softmax
@@ -51,10 +51,8 @@ SEARCHES = ((64, 1), (256, 1), (256, 4), (512, 4))  # leaves in a batch, threads
 PROCESSES = (4, 8, 14)  # that play
 
 
-def run(section: str, device: str, seconds: float, limit: float, *, quick: bool) -> None:
+def run(section: str, device: str, seconds: float, *, quick: bool) -> None:
     """Print the figures of a section, one line of JSON each. BLOCKS. Errors: OptionError without the GPU asked for."""
-    faulthandler.enable()
-    faulthandler.dump_traceback_later(max(1.0, limit - 5))  # where it hangs
     chosen = torch_device() if device == "auto" else torch.device(device)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise OptionError("there is no GPU here that torch can use; give --device cpu")
@@ -119,7 +117,7 @@ def _parity(setup: Setup) -> Iterator[tuple[str, Part]]:
 
 
 def _compared(setup: Setup, net: str, game: Game) -> Iterator[Figure]:
-    path, count = setup.in_fp32(net, game), 32 if setup.quick else 512
+    path, count = setup.in_fp32(net, game), 8 if setup.quick else 512
     reference = OnnxEvaluator(path, game, provider="cpu", batch_size=64)
     lines = random_lines(game, count, 0)
     planes = encode(game.using(reference.encoder), lines, reference.history).reshape(count, -1)
@@ -166,7 +164,7 @@ def _opinions(evaluator: Evaluator, planes: NDArray[np.uint8], legal: list[NDArr
 def _leaves(setup: Setup) -> Iterator[tuple[str, Part]]:
     batches = (8, 16) if setup.quick else BATCHES
     made = [
-        ("chess-conv", setup.in_fp32("chess-conv", get_game("chess")), "chess"),
+        ("chess-conv", EMBEDDED / "chess-conv.onnx", "chess"),
         ("preset gpu", setup.net(), "go9"),
     ]
     share = setup.seconds / (2 * len(made) * len(PRECISIONS) * len(batches))
@@ -264,9 +262,9 @@ def _search(setup: Setup) -> Iterator[tuple[str, Part]]:
 def _searched(setup: Setup, title: str, game: Game, batch: int, threads: int, seconds: float) -> Iterator[Figure]:
     dense = dense_net(game.name)
     assert dense is not None
-    net = TorchEvaluator(setup.in_fp32(dense.stem, game), game, batch_size=batch, device=setup.device)
+    net = TorchEvaluator(dense, game, batch_size=batch, device=setup.device)
     line = random_line(game, random.Random(0), 12)
-    simulations(game, line, net, threads, 0.2)
+    simulations(game, line, net, threads, min(seconds, 0.2))
     yield Measurement(title, simulations(game, line, net, threads, seconds), "simulations/s", note=net.description)
 
 
