@@ -59,6 +59,7 @@ LINES = {
     "report curves": "",
     "report architectures": "--supervised some --steps 1 --out out",
     "report openings": "",
+    "report outside": "",
     "report calibration": "",
     "plot": "",
     "serve": "--port 0 --http-port none",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from . import architectures, calibration, curves, openings, scaling, search
+from . import architectures, calibration, curves, openings, outside, scaling, search
 
 HELP = """\
 Redo figures of the papers with your own nets, and show whether scores are true: as SVG, PNG or one HTML page, and as
@@ -17,6 +17,7 @@ examples:
   az-engine report curves runs/time/chess runs/time/shogi runs/time/go --out time.svg
   az-engine report architectures --supervised data --minutes 10 --out runs/architectures
   az-engine report openings runs/first
+  az-engine report outside runs/first
   az-engine report calibration runs/mirror --fit"""
 
 _REPORTS = {
@@ -25,6 +26,7 @@ _REPORTS = {
     "curves": ("several of those in one picture", curves),
     "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", architectures),
     "openings": ("the openings of a run's games as it learns (Science, Figure 3)", openings),
+    "outside": ("a run's checkpoints against players from outside", outside),
     "calibration": ("what players say of their positions beside what happened", calibration),
 }
 
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    if args.report not in ("openings", "calibration"):
+    if args.report not in ("openings", "outside", "calibration"):
         importlib.import_module("matplotlib")  # where it is missing, that is said before the long work
     status: int = _REPORTS[args.report][1].main(args)
     return status

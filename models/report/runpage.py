@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ...engine.records.record import Record
 
 MOST_POINTS, MOST_GAMES = 400, 50
+OUTSIDE = "outside.json"  # of az-engine report outside, in the run's folder
 SILENT_S = 300.0  # a log or a worker that has written nothing for so long is silent
 WRONG_RESIGNATIONS = 0.05
 _OF_GAMES = ("step", "length", "first_wins", "draws", "capped", "resigned", "resign_wrong")
@@ -143,8 +145,18 @@ def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
         "fixed": [
             [described(way), round(points[0][1].elo, 1)] for way, points in curves.items() if points[0][0] == FIXED
         ],
+        "outside": _outside(folder / OUTSIDE),
         "games": list(islice(_games(folder / "examples", str(game)), MOST_GAMES)),
     }
+
+
+def _outside(path: Path) -> dict[str, Any] | None:
+    """What az-engine report outside has found; None where it has not been asked, or the file is damaged."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _kept(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,15 @@ from rich.console import Console
 from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
+from ...engine.games.outcome import RUNNING
+from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
-from ...engine.search.states import Snapshot
+from ...engine.search.cache import PositionCache
+from ...engine.search.search import Search
+from ...engine.search.states import Snapshot, look
+from ...engine.search.tree import Tree
 from .diagrams import draw_board
 from .figures import check_name, write_figure
-from .snapshots import grow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 _THICKEST = 6.0  # points: the border of a state that all visits went through
 _COLOURS = ("tab:blue", "tab:red")  # of states after a move of the first and of the second player
 _RADIUS, _COLUMN, _LEVEL = 0.21, 0.56, 0.68  # inches: of a state, and what it takes across and down
+_NODE, _EDGE, _SPARE = 64, 8, 2  # bytes; twice what a typical position needs
 _BOARD, _GAP, _HEAD = 2.4, 0.22, 0.42  # inches: the board's side, the space beside each tree, the titles
 
 
@@ -177,3 +182,29 @@ def _draw_tree(chart: Axes, snapshot: Snapshot, left: float, mover: int) -> None
         chart.text(x, y + 0.045, f"{state.value:.0f}", fontsize=9, ha="center", va="center", zorder=3)
         share = f"{100 * state.share:.0f}%"
         chart.text(x, y - 0.1, share, fontsize=5.5, ha="center", va="center", zorder=3, color="0.4")
+
+
+def grow(
+    game: Game, line: State, net: str, params: SearchParams, simulations: Sequence[int], *, states: int = 10
+) -> Iterator[Snapshot]:
+    """Search on and on, and look at the tree after each number of ``simulations``, rising. BLOCKS.
+
+    Ends early when the root's result is proven. net: as EngineOptions.weights_file. Errors: NetError; OptionError when
+    the game is over.
+    """
+    if game.outcome(line) != RUNNING:
+        raise OptionError("the game is over in this position; there is nothing to search")
+    evaluator = load_evaluator(net, game)
+    each = _SPARE * int(_NODE + _EDGE * game.branching)
+    tree = Tree(each * max(simulations) + (1 << 20), game.branching)
+    cache = PositionCache(64 << 20, game.branching) if evaluator.info is not None else None
+    done = 0
+    for wanted in simulations:
+        search = Search(game, tree, evaluator, params, game.window(line), cache=cache, visits=wanted - done)
+        search.run(lambda: False)
+        if search.error is not None:
+            raise search.error
+        done += search.simulations
+        yield look(game, tree, line, done, states)
+        if tree.full or search.proven:
+            return

@@ -16,8 +16,12 @@ from az_engine.engine.search.states import SeenState, Snapshot
 from az_engine.models.report.architectures import KINDS, Compared, as_json
 from az_engine.models.report.curves import FILE, Curve, Point, draw
 from az_engine.models.report.diagrams import draw_board
+from az_engine.models.report.outside import chosen
+from az_engine.models.report.runpage import run_data
 from az_engine.models.report.scaling import Doublings
 from az_engine.models.report.search import places
+
+from ...games import DIRECTORY
 
 pytestmark = pytest.mark.slow
 
@@ -174,3 +178,38 @@ def test_figures_without_games() -> None:
     assert as_json([Compared("dual-res", 0.5, 0.1, 7)]) == [
         {"network": "dual-res", "accuracy": 0.5, "value_error": 0.1, "parameters": 7}
     ]
+
+
+def test_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (DIRECTORY / "tictactoe").is_dir()
+    run, few = tmp_path / "run", ["selfplay.games=16", "selfplay.visits=4", "loop.first_positions=30", "ladder.share=0"]
+    few += ["loop.first_checkpoint=0", "loop.checkpoint_steps=2", "learner.batch=16", "ladder.opening_plies=2"]
+    train = ["train", "--game", "tictactoe", "--workers", "0", "--out", str(run)]
+    command = ["report", "outside", str(run), "--games", "4", "--visits", "2"]
+    assert main([*train, "--steps", "2", *(word for text in few for word in ("--set", text))]) == 0
+    assert main(command) == 0
+    assert "not rated" in capsys.readouterr().out
+    assert main([*train, "--steps", "6"]) == 0
+    rows = [("net 2 @64", "search @640", 3, 1), ("net 6 @64", "net 2 @64", 3, 1)]
+    ladder = [{"step": 6, "a": a, "b": b, "wins": w, "draws": 0, "losses": n, "seconds": 1} for a, b, w, n in rows]
+    (run / "ladder.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ladder))
+    assert main([*command, "--against", "uniform visits=20", "--against", "uniform visits=1 name=weak"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(text in said for text in ("weak", "gain from 2", "the ladder's above search without a net, 640 visits"))
+    found = json.loads((run / "outside.json").read_text())
+    assert found["steps"] == [2, 6], "the rated ones"
+    assert [elo[0] > 0 for elo in found["ladder"]["elo"]] == [True, True]
+    assert [outsider["name"] for outsider in found["outside"]] == ["az-engine uniform", "weak"]
+    assert all(sum(score) == 4 for outsider in found["outside"] for score in outsider["scores"])
+    assert (run / "outside" / "step_00000006" / JOURNAL).read_text().count("\n") == 16
+    assert run_data(run, "", {})["outside"] == found
+    assert main([*command, "--against", "uniform visits=20", "--against", "uniform visits=1 name=weak"]) == 0
+    assert main([*command, "--nets", "0"]) == 2
+    assert main(["report", "outside", str(tmp_path)]) != 0
+
+
+@pytest.mark.parametrize(("count", "steps"), [(1, [9]), (2, [1, 9]), (3, [1, 5, 9]), (7, [1, 3, 5, 7, 9])])
+def test_checkpoints_that_play_are_spread(count: int, steps: list[int]) -> None:
+    assert chosen([1, 3, 5, 7, 9], count) == steps
+    assert chosen([4], count) == [4]
+    assert chosen([], count) == []

@@ -7,7 +7,7 @@ import pytest
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.params import SearchParams
-from az_engine.models.report.snapshots import grow
+from az_engine.models.report.search import grow
 
 CHESS = get_game("chess")
 MATE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"  # Ra8

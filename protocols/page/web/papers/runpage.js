@@ -23,6 +23,7 @@ class RunPage {
     byId("main").classList.add("run");
     clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, axes.length > 1 && choice("Over", axes, this.axis, (axis) => this.turn(axis))),
       this.chart("Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"),
+      data.outside && this.outside(data.outside),
       ...[
         ["Policy: cross-entropy", [["rows", "policy", "trained on"], ["held", "policy", "held out"]]],
         ["Value: loss", [["rows", "value", "trained on"], ["held", "value", "held out"]]],
@@ -49,6 +50,15 @@ class RunPage {
       drawChart(picture, { ...told, label: `${title}, over ${AXES[this.axis]}` });
     });
     return card;
+  }
+
+  // The Elo of a few nets above players from outside, beside the ladder's.
+  outside({ steps, ladder, outside }) {
+    const elo = (rating) => (rating ? `${Math.round(rating[0])} [${Math.round(rating[1])}, ${Math.round(rating[2])}]` : "not rated");
+    const row = (kind, cells) => el("tr", {}, ...cells.map((cell) => el(kind, {}, cell)));
+    return el("section", { class: "card wide" }, el("h2", {}, "Against players from outside: Elo above each"), el("table", {},
+      row("th", ["step", `the ladder: above ${ladder.zero}`, ...outside.map(({ name }) => name)]),
+      ...steps.map((step, i) => row("td", [thousands(step), elo(ladder.elo[i]), ...outside.map((each) => `${elo(each.elo[i])}: +${each.scores[i].join(" =").replace(/=(\d+)$/, "-$1")}`)]))));
   }
 
   turn(axis) {
