@@ -10,6 +10,8 @@ from typing import Any
 from ...engine.errors import DataError
 
 _MOST_WORDS = 10_000
+_LONGEST = 1000  # characters of a text, where nothing else is said
+_LONGEST_LINE = 20_000  # characters of a text of a list, such as a line of moves
 _MOST_ID = 1 << 53
 
 
@@ -43,8 +45,11 @@ class Request:
             raise DataError(f"{name} must be {words}")
         return value
 
-    def text(self, name: str) -> str | None:
+    def text(self, name: str, longest: int = _LONGEST) -> str | None:
+        """A text of at most so many characters."""
         found: str | None = self._of(name, str, "a text")
+        if found is not None and len(found) > longest:
+            raise DataError(f"{name} must be a text of at most {longest} characters, not {len(found)}")
         return found
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
@@ -59,8 +64,10 @@ class Request:
     def words(self, name: str) -> list[str]:
         """A list of texts; none by default."""
         found = self._of(name, list, "a list of texts") or []
-        if len(found) > _MOST_WORDS or not all(isinstance(word, str) for word in found):
-            raise DataError(f"{name} must be a list of at most {_MOST_WORDS} texts")
+        if len(found) > _MOST_WORDS or not all(isinstance(word, str) and len(word) <= _LONGEST_LINE for word in found):
+            raise DataError(
+                f"{name} must be a list of at most {_MOST_WORDS} texts, each of at most {_LONGEST_LINE} characters"
+            )
         return list(found)
 
     def table(self, name: str) -> Request | None:

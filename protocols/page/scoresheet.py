@@ -39,7 +39,7 @@ class Scoresheet:
         self.moves: list[str] = []
         self._line: State = self.game.initial()
         self._words: list[str] = []  # the moves as people write them
-        self._native = False  # in the script of the game's own country
+        self.native = False  # in the script of the game's own country
         self._ahead: dict[tuple[str, ...], tuple[str, State]] = {}  # of lines, by ply and moves: (last move, line)
 
     @property
@@ -49,8 +49,8 @@ class Scoresheet:
 
     def write_native(self, native: bool) -> None:
         """Write moves in the script of the game's own country from now on, or no longer."""
-        if native != self._native:
-            moves, self.moves, self._native = self.moves, [], native
+        if native != self.native:
+            moves, self.moves, self.native = self.moves, [], native
             self.hold(self.root, moves)
 
     def hold(self, root: str | None, moves: Sequence[str]) -> None:
@@ -135,13 +135,13 @@ class Scoresheet:
         return words
 
     def _write(self, game: Game, line: State, move: int) -> str:
-        return game.write_native(line, move) if self._native else game.write_move(line, move)
+        return game.write_native(line, move) if self.native else game.write_move(line, move)
 
     @property
     def _has_words(self) -> bool:
         """Whether people write moves in another way than the protocol."""
         kind = type(self.game)
-        return kind.write_move is not Rules.write_move or (self._native and kind.write_native is not Rules.write_native)
+        return kind.write_move is not Rules.write_move or (self.native and kind.write_native is not Rules.write_native)
 
     def _start(self, root: str | None) -> tuple[Game, State]:
         """The game, in the form and size of the position, and the line that begins with it. Errors: AzError."""

@@ -25,11 +25,12 @@ from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
 from ..analysis.fields import PART_BYTES, parts
-from ..lines import LineWriter, one_line
+from ..lines import MAX_LINE, LineWriter, one_line
 from ..options import BY_KEY, OptionValues
 from ..session import Session
 from ..steps import Event, Step
 from . import report
+from .filework import LONG, FileWork
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
@@ -100,6 +101,7 @@ class PageSession(Session[PageEngine]):
         self._sheet: Scoresheet | None = None
         self._size = 0  # of the engine's board, where there are several
         self._nets = nets_of(self.game, str(values["weights_file"]))
+        self._files = FileWork()
         self._asked: Request | None = None  # the search that runs ...
         self._most_states = 0  # ... and how many states its reports show
         self._stops = 0  # that were asked for
@@ -120,17 +122,9 @@ class PageSession(Session[PageEngine]):
             return
         try:
             asked = Request.read(line)
-            work = {
-                "game": self._show,
-                "search": self._prepare,
-                "count": self._count,
-                "read": self._read,
-                "load": self._read,
-                "write": self._write_record,
-                "stop": None,
-            }[asked.choice("do", ("game", "search", "count", "read", "load", "write", "stop"))]
+            work = self._work_of(asked, line)
         except DataError as error:
-            self._say("error", 0, text=str(error))
+            self._say("error", 0, text=one_line(str(error)))
             return
         self.stop()
         if self.crowded:
@@ -141,12 +135,37 @@ class PageSession(Session[PageEngine]):
     def overlong(self) -> None:
         self._say("error", 0, text="a message has at most 1 MiB")
 
+    def _work_of(self, asked: Request, line: str) -> Callable[[Request, int], Event] | None:
+        """What the worker does for a message; None: nothing. Errors: DataError."""
+        does = {"game": self._show, "search": self._prepare, "count": self._count, "stop": None}
+        files = {"read": self._read, "load": self._read, "write": self._write_record}
+        do = asked.choice("do", (*does, *files))
+        if do in files:
+            return files[do] if len(line) < LONG else partial(self._hand_on, line)
+        return does[do]
+
+    def _hand_on(self, line: str, _: Request, __: int) -> Event:
+        """Have a process of its own answer a message about a long file."""
+        values = {key: value for key, value in self.values.items() if key != "log_file"}
+        about: dict[str, Any] = {"game": self.game, "games": self.games, "protocol": self.values.protocol}
+        about |= {"values": values, "hidden": [*self.values.hidden]}
+        about["native"] = self._sheet is not None and self._sheet.native
+        return partial(self.send, self._files.answer(about, line))
+
+    def answer_file(self, line: str, *, native: bool) -> None:
+        """Answer a message about a file, in that process. BLOCKS."""
+        self._sheet = Scoresheet(self.game)
+        self._sheet.write_native(native)
+        asked = Request.read(line)
+        work = self._write_record if asked.choice("do", ("read", "load", "write")) == "write" else self._read
+        self._work(asked, work, 0)()
+
     def _work(self, asked: Request, work: Callable[[Request, int], Event], stops: int) -> Event:
         """Do what is asked, on the worker. An error that the user can mend is the answer."""
         try:
             return work(asked, stops)
         except AzError as error:
-            return partial(self._say, "error", asked.id, text=str(error))
+            return partial(self._say, "error", asked.id, text=one_line(str(error)))
 
     def _greet(self) -> Event:
         """Tell what can be asked for, once the game is loaded."""
@@ -208,7 +227,7 @@ class PageSession(Session[PageEngine]):
 
     def _read(self, asked: Request, _: int) -> Event:
         """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""
-        text, data = asked.text("text") or "", asked.text("data")
+        text, data = asked.text("text", MAX_LINE) or "", asked.text("data", MAX_LINE)
         try:
             content = text.encode("utf-8", "replace") if data is None else base64.b64decode(data, validate=True)
         except ValueError:
@@ -236,6 +255,8 @@ class PageSession(Session[PageEngine]):
         sheet = self._held(asked)
         plain = self._loaded(asked)
         judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]
+        if len(judged) > len(sheet.moves) + 1:
+            raise DataError(f"values must be one for each position, {len(sheet.moves) + 1}, not {len(judged)}")
         wanted = asked.text("format") or ""
         if wanted == PAPER:
             data = review_data(sheet, judged, plain, "")
@@ -263,7 +284,10 @@ class PageSession(Session[PageEngine]):
         if source is None:
             return Record.of_line(sheet.moves, sheet.root, result, names=known)
         form = format_named(sheet.game.record_formats, source.text("format") or "")
-        record = next(form.read(io.BytesIO((source.text("text") or "").encode("utf-8", "replace"))))
+        text = (source.text("text", _LONGEST_SOURCE) or "").encode("utf-8", "replace")
+        record = next(form.read(io.BytesIO(text)), None)
+        if record is None:
+            raise DataError(f"source has no game in {form.name}")
         record.source = form.name
         record = merged(record, sheet.root, sheet.moves)
         record.names = known if any(known) else record.names
@@ -402,4 +426,4 @@ class PageSession(Session[PageEngine]):
         self.stop()
 
     def answer_outstanding(self) -> None:
-        return
+        self._files.end()

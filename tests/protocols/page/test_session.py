@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
+from az_engine.engine.clock import Stopwatch
+from az_engine.protocols.page import filework
 from az_engine.protocols.page.scoresheet import Scoresheet
 from az_engine.protocols.page.session import nets_of
 
@@ -277,6 +281,11 @@ def test_a_game_of_a_file_is_chosen_and_saved_with_all_that_stood_in_it(server: 
         '{"do":"search","id":1,"visits":1e5}',
         '{"do":"read","id":1,"text":"","name":"../../etc/passwd"}',
         '{"do":"write","id":1,"format":"/etc/passwd"}',
+        '{"do":"write","id":1,"format":"PGN","values":[null,null]}',
+        '{"do":"write","id":1,"format":"PGN","source":{"format":"PGN","text":""}}',
+        '{"do":"game","id":1,"root":"' + "/" * 900_000 + '"}',
+        '{"do":"game","id":1,"lines":["' + "e2e4 " * 100_000 + '"]}',
+        json.dumps({"do": "game", "id": 1, "moves": ["g1f3", "g8f6", "f3g1", "f6g8"] * 2500}),
     ],
 )
 def test_what_cannot_be_done_is_an_error_and_the_page_goes_on(server: RunningServer, message: str) -> None:
@@ -287,6 +296,42 @@ def test_what_cannot_be_done_is_an_error_and_the_page_goes_on(server: RunningSer
         assert error["is"] == "error", error
         assert 10 < len(error["text"]) < 500
         assert page.one("game")["is"] == "game"
+
+
+@pytest.mark.slow
+def test_long_files_have_a_process_of_their_own(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f'[White "{i}"]\n\n1. e4 {{{"x" * 500}}} e5 *\n\n' for i in range(100))
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        page.one("game", kanji=False)
+        read = page.one("read", text=text, number=7)
+        assert (read["is"], read["moves"], read["names"][0], len(read["games"])) == (
+            "record",
+            ["e2e4", "e7e5"],
+            "6",
+            100,
+        )
+        told = {"moves": ["e2e4"], "source": {"format": "PGN", "text": text}}
+        assert "1. e4 { xxx" in " ".join(page.one("write", format="PGN", **told)["text"].split())
+        assert "neither a game" in page.one("read", text="/" * 900_000)["text"]
+        monkeypatch.setattr(filework, "_PATIENCE_S", 0.1)
+        assert (
+            page.one("read", text=text)["text"]
+            == "this takes too long, more than 10 s of computing: send fewer games at a time"
+        )
+        assert page.one("game")["is"] == "game"
+
+
+@pytest.mark.slow
+def test_a_page_that_is_gone_ends_the_process_for_its_file(server: RunningServer) -> None:
+    before = {thread.ident for thread in threading.enumerate()}
+    with web(server, "/page?game=chess") as client:
+        Page(client).ask("read", text="A1 " * 300_000)  # as many words of a comment: ten seconds
+        time.sleep(1.0)
+    watch = Stopwatch()
+    while {thread.ident for thread in threading.enumerate() if thread.name == "worker"} - before:
+        assert watch.seconds < 5.0
+        time.sleep(0.05)
 
 
 def test_a_message_that_is_too_long(server: RunningServer) -> None:

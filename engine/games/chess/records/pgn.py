@@ -132,7 +132,7 @@ class _Tree:
         """A move, or a sign about the last one. Errors: ValueError, DataError."""
         word = token.text
         if word in _SYMBOLS or word in _SUFFIXES:
-            self._node.nags += (_SYMBOLS.get(word) or _SUFFIXES[word],)
+            self._annotate(_SYMBOLS.get(word) or _SUFFIXES[word])
             return
         text = word.rstrip("!?⩲⩱±∓∞□=")
         move = self._parse(text or word)
@@ -196,9 +196,13 @@ class _Tree:
         elif token.kind == "$":
             if not 1 <= len(token.text) <= 9:
                 raise DataError(f"line {token.line} is no PGN: an annotation is $ and a number")
-            self._node.nags += (int(token.text),)
+            self._annotate(int(token.text))
         elif token.kind == ")" and self._outer:
             self._close()
+
+    def _annotate(self, nag: int) -> None:
+        if nag not in self._node.nags:
+            self._node.nags += (nag,)
 
     def _say(self, text: str) -> None:
         """Add to the comment that stands here."""
