@@ -16,11 +16,12 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 if sys.platform == "win32":
     import msvcrt
@@ -68,6 +69,7 @@ else:
 
 
 STAMP = "az-engine.stamp"
+HEARTBEAT_S = 5.0
 SOURCES = ("pyproject.toml", "constraints.txt")  # what the installation depends on; copies say what it was made from
 RUNTIMES = {"cpu": "onnxruntime", "gpu": "onnxruntime-gpu"}
 
@@ -131,12 +133,13 @@ class Venv:
             return
         say(f"installing {','.join(sorted(extras))} into {self.path} ({'an update' if stamp else 'a minute or more'})")
         try:
-            if stamp:
-                ignored = shutil.ignore_patterns(STAMP)
-                shutil.copytree(self.path, self.new, symlinks=True, ignore=ignored, copy_function=link_or_copy)
-            else:
-                self._create(with_lock)
-            self._pip(with_lock, stamp.extras if stamp else frozenset(), extras)
+            with Heartbeat("making the environment") as beat:
+                if stamp:
+                    ignored = shutil.ignore_patterns(STAMP)
+                    shutil.copytree(self.path, self.new, symlinks=True, ignore=ignored, copy_function=link_or_copy)
+                else:
+                    self._create(with_lock)
+                self._pip(beat, with_lock, stamp.extras if stamp else frozenset(), extras)
             self._relocate()
             for name in SOURCES:
                 write(self.new / f"az-engine.{name}", (self.root / name).read_bytes())
@@ -222,39 +225,24 @@ class Venv:
         if subprocess.run(command, stdout=sys.stderr, check=False, **with_lock).returncode:
             raise InstallError(f"{sys.executable} could not make {self.path}; see its output above")
 
-    def _pip(self, with_lock: dict[str, Any], had: frozenset[str], extras: frozenset[str]) -> None:
-        quiet = [] if sys.stderr.isatty() else ["--quiet"]  # a GUI may never read our stderr: do not fill its pipe
+    def _pip(self, beat: Heartbeat, with_lock: dict[str, Any], had: frozenset[str], extras: frozenset[str]) -> None:
         commands = []
         if other := [package for extra, package in RUNTIMES.items() if extra in had - extras]:
-            commands.append(["uninstall", "--yes", *quiet, *other])
+            commands.append(["uninstall", "--yes", *other])
         # Tried versions, torch's among them, whose CPU-only wheel pip prefers where it finds one. A plain installation
         # takes what is newest, so that it also works with a Python younger than the pins.
         constraints = ["--constraint", "constraints.txt"] if extras != {"cpu"} else []
-        install = ["install", *quiet, *constraints]
+        # Of thousands of modules few are ever imported: those are compiled when they are.
+        install = ["install", "--progress-bar", "off", "--no-compile", *constraints]
         chosen = sorted(extras - set(RUNTIMES))
         if "gpu" in extras:  # pip would add the default runtime
             commands.append([*install, "--no-deps", "--editable", "."])
             commands.append([*install, *self._without_runtime(chosen), *self._project()["dependency-groups"]["gpu"]])
         else:
             commands.append([*install, "--editable", f".[{','.join(chosen)}]" if chosen else "."])
+        pip = [str(self.new / BIN / PYTHON), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
         for command in commands:
-            done = subprocess.run(
-                [
-                    str(self.new / BIN / PYTHON),
-                    "-I",
-                    "-m",
-                    "pip",
-                    "--disable-pip-version-check",
-                    "--no-input",
-                    *command,
-                ],
-                cwd=self.root,
-                env={**os.environ, "PIP_USER": "0"},
-                stdout=sys.stderr,
-                check=False,
-                **with_lock,
-            )
-            if done.returncode:
+            if beat.follow([*pip, *command], cwd=self.root, env={**os.environ, "PIP_USER": "0"}, **with_lock):
                 raise InstallError("the installation failed, pip says why above; when that is mended, start again")
 
 
@@ -274,6 +262,37 @@ def write(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+
+
+class Heartbeat:
+    """Says every few seconds what an installation does, with and without a terminal. Context manager.
+
+    The lines are few: a GUI may never read our stderr, and must not find its pipe full.
+    """
+
+    def __init__(self, step: str) -> None:
+        self.step = step  # what is done now
+        self._began, self._ended = time.monotonic(), threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(HEARTBEAT_S):
+            say(f"installing for {time.monotonic() - self._began:.0f} s: {self.step}")
+
+    def follow(self, command: list[str], **more: Any) -> int:
+        """Run pip, whose output tells the step; its exit status. What it writes to stderr is shown."""
+        with subprocess.Popen(command, stdout=subprocess.PIPE, **more) as pip:
+            assert pip.stdout
+            for line in pip.stdout:
+                words = line.decode("utf-8", "replace").split()
+                self.step = " ".join(words[:2]).partition("-cp")[0][:60] or self.step  # Downloading numba-0.68.1
+        return pip.returncode
 
 
 def say(text: str) -> None:

@@ -22,7 +22,7 @@ from .games.base import Game, State
 from .games.databases import NO_BOOK, Databases
 from .games.outcome import RUNNING, WIN
 from .info import BestMove, Estimate
-from .kernels.cache import cache_problem, on_compile
+from .kernels.cache import cache_problem
 from .limits import Limits
 from .nets.evaluator import Evaluator
 from .nets.families import find_family
@@ -34,7 +34,7 @@ from .nets.shared import Seat
 from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
 from .os.system import memory_bytes
 from .params import EngineOptions, SearchParams
-from .precompile import compile_all, helped
+from .precompile import Progress, compile_all, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import final_line
@@ -104,7 +104,7 @@ class Engine:
         self.options = replace(self.options, **changes)  # type: ignore[arg-type]
 
     def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
-        """Load kernels and net. Blocks: seconds when kernels must be compiled, else about half a second.
+        """Load kernels and net. Blocks: half a minute when kernels must be compiled, else about half a second.
 
         ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps its net.
         """
@@ -113,19 +113,14 @@ class Engine:
         if self._prepared is options and not hanging:
             return
         with self._loading:
-            if on_progress is not None:
-                why = ["compiling for this machine, once, some ten seconds: "]
-                on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
-            try:
-                with self._helped() as join:
-                    try:
-                        self._load_kernels(self._load_net(on_progress), on_progress, join)
-                    except NetError:
-                        if not self._warm:  # for the net that plays instead
-                            self._load_kernels(load_stand_in(None, self._game), on_progress, join)
-                        raise
-            finally:
-                on_compile(None)
+            progress = nullcontext() if on_progress is None else Progress(self._game.name, on_progress)
+            with progress, self._helped() as join:
+                try:
+                    self._load_kernels(self._load_net(on_progress), on_progress, join)
+                except NetError:
+                    if not self._warm:  # for the net that plays instead
+                        self._load_kernels(load_stand_in(None, self._game), on_progress, join)
+                    raise
             most, rule50 = options.syzygy_probe_limit, options.syzygy_50_move_rule
             self._databases.open_tables(self._game, options.syzygy_path, most_men=most, rule50=rule50)
             self._make_tree()

@@ -17,11 +17,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .clock import Stopwatch
 from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
 from .games.leaves import Leaves
@@ -29,6 +30,7 @@ from .games.outcome import RUNNING, WIN
 from .kernels import cache as kernel_cache
 from .nets.evaluator import Evaluator, UniformEvaluator
 from .nets.families import find_family
+from .nets.weights import encoder_of
 from .os.process import module_command
 from .params import SearchParams
 from .search.cache import PositionCache
@@ -41,6 +43,55 @@ from .search.search import Scope, Search
 from .search.tree import EDGES, NODES, Tree
 
 _MOVES = 4  # of every made-up position
+_HEARTBEAT_S = 5.0
+_COSTS = {"describe": 7.0, "grow": 8.0, "advance": 2.0, "settle_all": 1.3, "choose_nodes": 1.3, "expand": 1.8}  # CPU s
+_COST = 0.4  # of other kernels
+_WHOLE = {"chess": (14, 16.0), "shogi": (16, 19.0), "go": (10, 13.0)}  # kernels of a first start, seconds they take
+
+
+class Progress:
+    """Tells which kernel of how many is compiled at a first start, and for how long, every few seconds.
+
+    A context manager around the compilation. Nothing is told when all kernels are in the cache.
+    """
+
+    def __init__(self, game: str, tell: Callable[[str], object]) -> None:
+        """``tell`` gets a sentence, from this thread and from one of its own."""
+        self._kernels, self._seconds = _WHOLE.get(game.rstrip("0123456789x"), _WHOLE["chess"])
+        self._tell, self._thread = tell, threading.get_ident()
+        self._watch, self._ended = Stopwatch(), threading.Event()
+        self._number, self._cost = 0, 0.0  # of the kernel that is compiled now ...
+        self._done, self._began, self._pace = 0.0, 0.0, 1.0  # ... those before it, and how slow this machine is
+
+    def __enter__(self) -> Self:
+        kernel_cache.on_compile(self._begin)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        kernel_cache.on_compile(None)
+        self._ended.set()
+
+    def _begin(self, kernel: str) -> None:
+        if threading.get_ident() != self._thread:  # another engine's
+            return
+        if not self._number:
+            self._watch.restart()
+            threading.Thread(target=self._beat, name="progress", daemon=True).start()
+        self._number, self._done, self._cost = self._number + 1, self._done + self._cost, _COSTS.get(kernel, _COST)
+        self._began = self._watch.seconds
+        self._pace = max(self._began / self._done, 1.0) if self._done > 1.0 else 1.0
+        self._tell(self._text())
+
+    def _beat(self) -> None:
+        while not self._ended.wait(_HEARTBEAT_S):
+            self._tell(self._text())
+
+    def _text(self) -> str:
+        within = self._watch.seconds - self._began  # this kernel
+        pace = max(self._pace, within / self._cost if self._cost > 1.0 else 0.0)
+        left = pace * max(self._seconds - self._done, self._cost) - within
+        whole = max(self._kernels, self._number)
+        return f"compiling for this machine, once: kernel {self._number} of {whole}, about {max(left, 1.0):.0f} s left"
 
 
 @contextlib.contextmanager
@@ -151,13 +202,24 @@ def _describe(states: State, leaves: Leaves, count: int, history: int, plies: in
         rows["key"][b] = hash(leaves.paths[b, : rows["length"][b]].tobytes()) & (1 << 63) - 1
 
 
-def _end_with_the_engine() -> None:
-    os.read(0, 1)  # nothing is ever sent: returns when the engine has ended
-    os._exit(0)
+def end_with_the_caller() -> None:
+    """End this process when the one that has started it ends."""
+
+    def wait() -> None:
+        os.read(0, 1)  # nothing is ever sent
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def is_cold(game: Game, weights: str, provider: str) -> bool:
+    """Whether the cache can be used and lacks the search of a game with a net."""
+    encoder = encoder_of(weights, game, provider)
+    return kernel_cache.is_missing(_longest(game.using(encoder) if find_family(encoder) is not None else game))
 
 
 if __name__ == "__main__":
-    threading.Thread(target=_end_with_the_engine, daemon=True).start()
+    end_with_the_caller()
     for directory in sys.argv[3:]:
         register_path(Path(directory))
     game = get_game(sys.argv[1]).using(sys.argv[2])

@@ -13,7 +13,7 @@ from typing import Any
 from ...engine.errors import OptionError
 from .site import ENGLISH, languages, read_site
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import ?\{([^}]*)\} ?from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 _SPOKEN = "words/language.js"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ...engine.games.outcome import RUNNING
 from ...engine.games.rules import Rules
 from ...engine.records.formats import MAX_PLIES, format_named
 from ...engine.records.opinion import Kind, Opinion
-from ...engine.records.record import Node, Record
+from ...engine.records.record import ILLEGAL, Node, Record
 from ...engine.records.text import kind_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MOST_HANDICAP = 9
 MOST_GAMES = 2000  # of a file, to choose from
 MOST_WRITTEN = 12  # moves of a line
+_DEEPEST = 20  # plies of an opening
 _MOST_AHEAD = 4000  # moves of lines that are remembered
 
 
@@ -134,6 +136,16 @@ class Scoresheet:
             words.append(word)
         return words
 
+    def words_of(self, tree: Sequence[Branch]) -> list[str]:
+        """The moves of a tree as people write them. Errors: IllegalMoveError."""
+        game, states = self.game, [self._line[:1]]
+        words = list[str]()
+        for parent, text in tree:
+            move = game.parse_move(states[parent], text)
+            words.append(self._write(game, states[parent], move))
+            states.append(game.play(states[parent][-1:], move)[-1:])
+        return words
+
     def _write(self, game: Game, line: State, move: int) -> str:
         return game.write_native(line, move) if self.native else game.write_move(line, move)
 
@@ -197,7 +209,15 @@ class Scoresheet:
             "declares": not over and game.declaration is not None and game.declaration.possible(line),
             "over": over,
             "end": end,
+            "opening": self.opening(at),
         }
+
+    def opening(self, ply: int) -> str:
+        """The name of the opening that a ply belongs to, whatever the order of its moves; "": none that is known."""
+        known = _openings(self._family)
+        deepest = min(ply, _DEEPEST) if known else -1
+        places = (_place(self.game, state) for state in self._line[: deepest + 1][::-1])
+        return next((known[place] for place in places if place in known), "")
 
     def _over(self, line: State) -> dict[str, Any] | None:
         """Who has won by the rules at the end of a line, and why; None while the game goes on."""
@@ -211,6 +231,23 @@ class Scoresheet:
             return {"winner": winner, "why": "score", "lead": game.territory.score(line[-1])[0]}
         stuck = not len(game.legal_moves(line))
         return {"winner": winner, "why": "mate" if winner is not None and stuck else "rule"}
+
+
+def _place(game: Game, state: State) -> str:
+    """What tells positions of an opening apart: the board, who is to move, castling or hands."""
+    return " ".join(game.format_position(state).split()[:3])
+
+
+@cache
+def _openings(family: str) -> dict[str, str]:
+    """The names of the game's openings by their positions."""
+    game, found = get_game(family), dict[str, str]()
+    for name, moves in game.openings.items():
+        line = game.initial()
+        for word in moves.split():
+            line = game.play(line, game.parse_move(line, word))
+        found[_place(game, line[-1])] = name
+    return found
 
 
 def empty_board(family: str, size: int, komi: float | None, rules: str, handicap: int) -> str:
@@ -293,17 +330,57 @@ def read_any(family: str, others: Iterable[str], data: bytes, name: str) -> tupl
         raise error from None
 
 
-def merged(record: Record, root: str | None, moves: Sequence[str]) -> Record:
-    """A record whose main line has these moves; what it had in their place becomes a variation."""
+Branch = tuple[int, str]  # a move of a tree: number of the move before it, from 1 on, 0 the root; and the move
+
+
+def tree_of(record: Record) -> list[Branch]:
+    """The moves of a record's tree from its last start on, each before those that follow it, the main line first."""
+    start = record.main_line()[0]
+    found, waiting = list[Branch](), [(0, child) for child in reversed(start.children)]
+    while waiting:
+        parent, node = waiting.pop()
+        if node.position is not None or ILLEGAL in node.more:
+            continue
+        if node.move:
+            found.append((parent, node.move))
+            parent = len(found)
+        waiting += [(parent, child) for child in reversed(node.children)]
+    return found
+
+
+def read_tree(texts: Sequence[str]) -> list[Branch]:
+    """A tree as the page sends it: "number move". Errors: DataError."""
+    found = list[Branch]()
+    for text in texts:
+        number, _, move = text.partition(" ")
+        if not (number.isdecimal() and len(number) < 6 and int(number) <= len(found) and move):
+            raise DataError("each move of a tree follows one before it")
+        found.append((int(number), move))
+    return found
+
+
+def merged(record: Record, root: str | None, moves: Sequence[str], tree: Sequence[Branch] = ()) -> Record:
+    """A record whose main line has these moves, and which has those of a tree as variations; nothing in it is lost."""
     if record.root != root:
-        return Record.of_line(moves, root, names=record.names, headers=record.headers)
-    nodes = [record.main_line()[0], *record.moved()]
-    same = 0
-    while same < min(len(moves), len(nodes) - 1) and nodes[same + 1].move == moves[same]:
-        same += 1
-    node = nodes[same]
-    for word in moves[same:]:
-        child = Node(word)
-        node.children.insert(0, child)
-        node = child
+        record = Record.of_line((), root, names=record.names, headers=record.headers)
+    node = start = record.main_line()[0]
+    for move in moves:
+        node = _child(node, move, first=True)
+    nodes = [start]
+    for parent, move in tree:
+        nodes.append(_child(nodes[parent], move))
     return record
+
+
+def _child(node: Node, move: str, *, first: bool = False) -> Node:
+    """The child with a move, a new one if need be; remarks may lie between. first: it becomes the main line."""
+    while len(node.children) == 1 and not node.children[0].move:
+        node = node.children[0]
+    child = next((each for each in node.children if each.move == move), None)
+    if child is None:
+        child = Node(move)
+        node.children.append(child)
+    if first:
+        node.children.remove(child)
+        node.children.insert(0, child)
+    return child

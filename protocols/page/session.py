@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -19,6 +20,7 @@ from ...engine.games import get_game
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...engine.nets.weights import embedded_net, other_nets
+from ...engine.os.process import start_thread
 from ...engine.params import EngineOptions
 from ...engine.records.formats import format_named, left_out
 from ...engine.records.record import Record
@@ -34,7 +36,7 @@ from .filework import LONG, FileWork
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import Scoresheet, empty_board, merged, read_any
+from .scoresheet import Scoresheet, empty_board, merged, read_any, read_tree, tree_of
 
 if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
@@ -44,6 +46,8 @@ RESIGN_PERMILLE = 30  # expected points
 _TITLE = 120  # characters
 _LONGEST_SOURCE = 300_000  # characters
 _LEAST_MS = 100  # between reports
+MOST_BRANCHES = 9_000  # moves of a tree
+_MOST_LATER = 16  # questions that wait for the engine
 _MOST_MS = 1 << 40  # of a clock
 
 
@@ -104,6 +108,8 @@ class PageSession(Session[PageEngine]):
         self._files = FileWork()
         self._asked: Request | None = None  # the search that runs ...
         self._most_states = 0  # ... and how many states its reports show
+        self._loading = False  # the server compiles and loads the game
+        self._later: list[tuple[Step, int]] = []  # what needs the engine, and waits for that; bytes of each
         self._stops = 0  # that were asked for
         self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
         self.enqueue(Step(work=self._greet))
@@ -114,6 +120,26 @@ class PageSession(Session[PageEngine]):
     def of(cls, game: str, games: tuple[str, ...]) -> type[PageSession]:
         """Sessions for a game."""
         return type("PageSession", (cls,), {"game": game, "games": games})
+
+    def wait_for(self, loaded: Callable[[Callable[[str], None]], None]) -> None:
+        """The board is there at once; what needs the engine waits until ``loaded`` returns, which gets ``tell``."""
+
+        def wait() -> None:
+            try:
+                loaded(self.tell_from_worker)
+            except BaseException:  # noqa: BLE001  the server's own fault, with which it ends
+                return
+            self.post(self._go_on)
+
+        self._loading = True
+        start_thread(threading.Thread(target=wait, name="loading", daemon=True))
+
+    def _go_on(self) -> None:
+        later, self._loading, self._later = self._later, False, []
+        for step, size in later:
+            self.enqueue(step, size)
+        self._say("loaded", 0)
+        self.advance()
 
     # ------------------------------------------------------------------ what comes in
 
@@ -130,7 +156,11 @@ class PageSession(Session[PageEngine]):
         if self.crowded:
             self._say("error", asked.id, text="too much waits already: wait for answers")
         elif work is not None:
-            self.enqueue(Step(work=partial(self._work, asked, work, self._stops)), PART_BYTES * parts(line))
+            step, size = Step(work=partial(self._work, asked, work, self._stops)), PART_BYTES * parts(line)
+            if self._loading and work in (self._prepare, self._count):
+                self._later = [*self._later[-_MOST_LATER:], (step, size)]
+            else:
+                self.enqueue(step, size)
 
     def overlong(self) -> None:
         self._say("error", 0, text="a message has at most 1 MiB")
@@ -169,9 +199,8 @@ class PageSession(Session[PageEngine]):
 
     def _greet(self) -> Event:
         """Tell what can be asked for, once the game is loaded."""
-        engine = self._loader.configured()
         sheet = self._sheet = Scoresheet(self.game)
-        sizes = engine.sizes() if sheet.size else ()
+        sizes = self._loader.configured().sizes() if sheet.size else ()
         self._size = sheet.size
         hello = {
             "version": __version__,
@@ -200,7 +229,8 @@ class PageSession(Session[PageEngine]):
         known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
         lines = asked.words("lines")[: len(self._sheet.moves) + 1]
         written = [self._sheet.written(line.split(), ply) for ply, line in enumerate(lines)]
-        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at), lines=written)
+        tree = self._sheet.words_of(read_tree(asked.words("tree")))
+        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at), lines=written, tree=tree)
 
     def _count(self, asked: Request, _: int) -> Event:
         """The score of a game of Go that has ended, without the dead stones that the page names, or the net proposes.
@@ -242,6 +272,7 @@ class PageSession(Session[PageEngine]):
         told: dict[str, Any] = {
             "game": game,
             "moves": record.moves,
+            "tree": tree_of(record)[:MOST_BRANCHES],
             "root": record.root,
             "names": record.names,
             "fault": record.fault,
@@ -276,20 +307,21 @@ class PageSession(Session[PageEngine]):
 
     def _loaded(self, asked: Request) -> Record:
         """The record that the page has loaded, else a new one, with the moves that the page shows. Errors: AzError."""
-        sheet, source = self._sheet, asked.table("source")
+        sheet, source, tree = self._sheet, asked.table("source"), read_tree(asked.words("tree"))
         assert sheet is not None
+        sheet.words_of(tree)  # all are legal
         names = asked.words("names")
         known = (names[0], names[1]) if len(names) == 2 else ("", "")
         result = asked.integer("result", -1, 1)
         if source is None:
-            return Record.of_line(sheet.moves, sheet.root, result, names=known)
+            return merged(Record.of_line((), sheet.root, result, names=known), sheet.root, sheet.moves, tree)
         form = format_named(sheet.game.record_formats, source.text("format") or "")
         text = (source.text("text", _LONGEST_SOURCE) or "").encode("utf-8", "replace")
         record = next(form.read(io.BytesIO(text)), None)
         if record is None:
             raise DataError(f"source has no game in {form.name}")
         record.source = form.name
-        record = merged(record, sheet.root, sheet.moves)
+        record = merged(record, sheet.root, sheet.moves, tree)
         record.names = known if any(known) else record.names
         if result is not None and result != record.result:
             record.result, record.reason, record.margin = result, "", None
@@ -409,7 +441,7 @@ class PageSession(Session[PageEngine]):
         self.send(json.dumps({"is": kind, "id": number, **more}, separators=(",", ":")))
 
     def tell(self, text: str) -> None:
-        self._say("loading" if self._sheet is None else "note", 0, text=one_line(text))
+        self._say("loading" if self._loading or self._sheet is None else "note", 0, text=one_line(text))
 
     # ------------------------------------------------------------------ the end
 

@@ -17,6 +17,12 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _NEEDLESS = re.compile(rb"^[ \t]*//[^\n]*\n|^[ \t]+|^\n", re.MULTILINE)  # comments and indents, which readers need
+# Strings, templates and patterns, whose spaces stay.
+_WHOLE = rb'"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?:(?<=\()|(?<== ))/(?:[^/\\\n]|\\.)+/|/\*.*?\*/'
+_SPACES = {
+    ".js": re.compile(_WHOLE + rb"| *([{}()\[\],;:=<>?&|]) *"),
+    ".css": re.compile(_WHOLE + rb"| *([{};,]) *|(?<=:) "),
+}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -57,11 +63,20 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
     for path in sorted(WEB.rglob("*.*")):
         if path.suffix in _TYPES:
             body = path.read_bytes()
-            if path.suffix in (".css", ".js"):
-                body = _NEEDLESS.sub(b"", body)
+            if path.suffix in _SPACES:
+                body = b"".join(
+                    _squeezed(line, path.suffix) for line in _NEEDLESS.sub(b"", body).splitlines(keepends=True)
+                )
             name = path.relative_to(WEB).as_posix()
             if name == FRONT:
                 words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
                 body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
             found[name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found
+
+
+def _squeezed(line: bytes, suffix: str) -> bytes:
+    """A line without spaces that only readers need; whole where a template may lie within another."""
+    if line.count(b"`") > 2:
+        return line
+    return _SPACES[suffix].sub(lambda found: found[1] or (found[0] if found[0].strip() else b""), line)

@@ -147,7 +147,7 @@ def main(args: argparse.Namespace) -> int:
     caps = {"hash": max(share - texts - _BESIDE_MIB, 1), "threads": threads, "batch_size": MOST_IN_FLIGHT}
     rules = Rules(args.idle, caps, texts << 19, min(max(share // 16, 1), 4))
     nets = SharedNets(threads)
-    offers = [_offer(words, start, nets, log) for words in args.game or _games()]
+    offers = [_offer(words, start, nets, log, aside=i > 0) for i, words in enumerate(args.game or _games())]
     admission = Admission(args.max_sessions, args.per_client, tokens)
     server = Server((args.host, args.port), offers, admission, rules, log)
     _obey_signals(server, log)
@@ -230,8 +230,12 @@ def _games() -> list[str]:
     return [name for name in game_names() if embedded_net(name)]
 
 
-def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog) -> Offer:
-    """A game as ``NAME[=NET]``, which is loaded once, so that later sessions do not wait. Errors: OptionError."""
+def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog, *, aside: bool) -> Offer:
+    """A game as ``NAME[=NET]``, which is loaded once, so that later sessions do not wait. Errors: OptionError.
+
+    aside: another process compiles its kernels.
+    """
+    from ...engine.aside import compile_aside
     from ...engine.engine import Engine
     from ...engine.games import get_game
     from .preparation import GameLoad
@@ -250,6 +254,8 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog)
             log.write("load", game=name, text=text)
             tell(text)
 
+        if aside:
+            compile_aside(name, options.weights_file, progress)
         engine = Engine(name, replace(options, hash_mb=1), partial(nets.load, ""))
         engine.ready(progress)
         log.write("game", game=name, protocol=game.protocol, net=engine.description)

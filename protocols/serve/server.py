@@ -219,11 +219,13 @@ class Server:
         values = OptionValues(protocol, offer.start, offer.hidden, caps)
 
         def make_engine(options: EngineOptions) -> Any:
-            if offer.loading is not None:
+            if offer.loading is not None and not isinstance(session, PageSession):
                 offer.loading.wait(session.tell_from_worker)
             return offer.make_engine(options, client)
 
         session = make(make_engine, values, writer)
+        if isinstance(session, PageSession) and offer.loading is not None:
+            session.wait_for(offer.loading.wait)
         session.most_bytes = min(self._rules.waiting, WAITING_BYTES)
         return session
 

@@ -27,7 +27,7 @@ names = []
 cache.on_compile(names.append)
 engine = Engine("go")
 engine.configure(weights_file="uniform")
-engine.ready(lambda text: names.append(text.split()[-1]))
+engine.ready()
 print(json.dumps(names))
 """
 

@@ -1,7 +1,7 @@
 // The page: header, board and the view beside it.
 
 import { Address } from "./base/address.js";
-import { button, byId, clear, el } from "./base/dom.js";
+import { button, byId, clear } from "./base/dom.js";
 import { takeKeys } from "./base/keys.js";
 import { Link, TOKEN, trainingLink } from "./base/link.js";
 import { startTheme } from "./base/theme.js";
@@ -11,10 +11,13 @@ import { Input } from "./board/input.js";
 import { askPromotion } from "./board/promotion.js";
 import { drawClocks } from "./game/clock.js";
 import { takeGifts } from "./game/gifts.js";
+import { keptMatch } from "./game/kept.js";
+import { showLoading } from "./game/loading.js";
 import { Match } from "./game/match.js";
 import { movesCard, moveList } from "./game/record.js";
 import { stepButtons } from "./game/steps.js";
 import { AnalyseView } from "./views/analyse.js";
+import { EditView } from "./views/edit.js";
 import { InsideView } from "./views/inside.js";
 import { PlayView } from "./views/play.js";
 import { ReviewView } from "./views/review.js";
@@ -22,7 +25,7 @@ import { spoken, t, word } from "./words/language.js";
 import { startLanguage } from "./words/languages.js";
 import { result, sideName } from "./words/words.js";
 
-const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
+const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView, EditView];
 
 class App {
   constructor() {
@@ -31,10 +34,11 @@ class App {
     this.words = words;
     this.link = new Link(localStorage.getItem(TOKEN), (state) => this.connected(state));
     this.link.onHello = (hello) => this.begin(hello);
-    this.link.onLoading = (text) => this.loading(text);
+    this.link.onLoading = (text) => showLoading(this, text);
     this.link.onNote = (text) => this.setNet(text);
     this.link.onError = (text) => this.note(text);
     this.hello = null;
+    this.preparing = ""; // what the server does before it can search
     this.flips = {};
     this.views = VIEWS.map((View) => new View(this));
     this.review = this.views.find((view) => view instanceof ReviewView);
@@ -57,18 +61,19 @@ class App {
     this.view.hide();
     this.record = record;
     this.match?.store();
-    this.hold(Object.assign(new Match(name), Match.kept(name, this.words?.get("game") === name ? this.words : null)));
+    this.hold(keptMatch(name, this.words?.get("game") === name ? this.words : null));
     this.words = null;
     this.seat();
   }
 
   // A new game of the same kind: {root, start, moves, ply, names ...}. The one before stays in the history.
-  start(about, done) {
+  start({ tree, ...about }, done) {
     this.view.hide();
     this.match.store();
     const { name, net, you } = this.match;
     const match = Object.assign(new Match(name), { net, you }, about);
     match.ply = about.ply ?? match.moves.length;
+    if (tree) match.plant([[0, {}], ...tree.map(([parent, move]) => [parent, { move }])]);
     this.hold(match);
     match.load(this.link, (fault) => (fault ? this.note(fault) : done()));
   }
@@ -107,28 +112,22 @@ class App {
     });
     clear(byId("board"), this.board.svg);
     localStorage.setItem("az-engine last", name);
+    this.preparing = "";
+    this.begun = false; // with the server's word
     this.link.connect(name);
-  }
-
-  // The server compiles the game's kernels.
-  loading(text) {
-    const [, game, step] = text.match(/^loading (\w+)[^:]*: (.*)/) || [];
-    const told = text[0].toUpperCase() + text.slice(1);
-    byId("status").textContent = game && spoken.code !== "en" ? t("Loading {game}: {step}", { game: word(game), step }) : told;
-    clear(byId("board"), el("progress", { "aria-label": "Loading" }),
-      el("p", {}, "The first start compiles the engine for its machine, once. Chess takes half a minute or less, all three games a minute or two."));
   }
 
   // The server is there, at first or again: it is told the game that we have.
   begin(hello) {
     this.hello = hello;
+    this.begun = true;
     hello.sides = hello.sides.map((side) => word(side, this.match.name));
     if (!this.board.svg.isConnected) clear(byId("board"), this.board.svg);
     if (!hello.nets.includes(this.match.net)) this.match.net = undefined;
     clear(byId("games"), ...hello.games.filter((name) => GAMES[name]).map((name) =>
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));
     this.showView(this.view);
-    this.match.plies = [];
+    this.match.forget();
     if (this.record) {
       this.review.take(this.record);
       this.record = null;
@@ -149,7 +148,7 @@ class App {
   showView(view) {
     if (view !== this.view) this.view.hide();
     this.view = view;
-    clear(byId("views"), ...this.views.map((each) =>
+    clear(byId("views"), ...this.views.filter((each) => each.listed).map((each) =>
       button(each.title, () => this.turnTo(each), { "aria-current": each === view })), trainingLink());
     const cards = view.show();
     clear(byId("panel"), ...cards.slice(0, view.above), movesCard(this), ...cards.slice(view.above));
@@ -174,6 +173,12 @@ class App {
     if (this.view.takes(move)) return;
     this.view.hide();
     this.match.play(this.link, move, (fault) => (fault ? this.note(fault) : this.view.played(move)));
+  }
+
+  // Show another line of the tree: the one through a node that follows a ply.
+  turnLine(ply, node) {
+    this.view.hide();
+    this.match.turnTo(this.link, ply, node, () => this.view.ready());
   }
 
   go(ply) {
@@ -204,7 +209,7 @@ class App {
     this.input.set(this.canPlay() ? match.legal : []);
     byId("status").textContent = this.status();
     moveList(this);
-    byId("terms").textContent = this.board.game.terms?.(this.board.board) || "";
+    byId("terms").textContent = this.board.game.terms?.(this.board.board) || match.opening.replace(/[^\d ].*/, word);
     clear(byId("steps"), ...stepButtons(this));
     this.view.draw();
     drawClocks(this);
@@ -217,6 +222,7 @@ class App {
   status() {
     const { match } = this;
     const ended = match.over || (match.atEnd && match.ended);
+    if (this.preparing && this.view.asked) return this.preparing;
     return ended ? result(this, ended) : this.view.status() || t("{side} to move", { side: sideName(this, match.turn) });
   }
 
@@ -231,18 +237,12 @@ class App {
     byId("net").title = text;
   }
 
-  say(text) {
-    byId("says").textContent = text;
-  }
+  say = (text) => (byId("says").textContent = text);
 
   connected(state) {
     document.documentElement.dataset.link = state;
-    if (state === "closed") {
-      this.view.lost();
-      this.note(word("No connection to az-engine serve; trying again…"));
-    } else if (state === "open") {
-      byId("note").textContent = "";
-    }
+    if (state === "closed") this.view.lost();
+    if (state !== "connecting") this.note(state === "closed" ? word("No connection to az-engine serve; trying again…") : "");
   }
 }
 

@@ -18,7 +18,7 @@ from .installation import Installation
 
 HELP = """\
 Play, analyse and review chess, shogi and Go on a page in the browser of this machine; az-engine alone does the same.
-The page opens at once and says what is still prepared: a minute or two, once on a machine. Ctrl-C ends it."""
+The page opens at once and says what is still prepared: half a minute for a game, once on a machine. Ctrl-C ends it."""
 
 _TITLE = b"<title>az-engine"
 _LOOK_S = 2.0

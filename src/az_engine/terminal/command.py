@@ -9,11 +9,13 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from ..engine.clock import Stopwatch
 from ..engine.errors import AzError
 
 if TYPE_CHECKING:
     from ..api.engine import Engine
 
+_EVERY_S = 8.0
 HELP = """\
 Play a game in this terminal. Type a move, or `help` for the commands: board, hint, undo, swap, resign ...
 
@@ -81,13 +83,15 @@ def main(args: argparse.Namespace) -> int:
 
 
 def load(engine: Engine) -> None:
-    """Load the engine while the person thinks; say on stderr what takes long, but not each kernel."""
+    """Load the engine while the person thinks; say on stderr what takes long, how far it is every few seconds."""
+    told: list[Stopwatch] = []  # since the last word about kernels
 
     def tell(text: str) -> None:
-        if text.startswith("compiling for this machine"):
-            text = "compiling for this machine, once, for ten to thirty seconds; you can move meanwhile"
-        elif text.startswith("compiling "):
-            return  # the next kernel
+        if text.startswith("compiling "):
+            if told and told[-1].seconds < _EVERY_S:
+                return  # the next kernel
+            text += "" if told else "; you can move meanwhile"
+            told.append(Stopwatch())
         sys.stderr.write(f"\naz-engine: {text}\n")
         sys.stderr.flush()
 

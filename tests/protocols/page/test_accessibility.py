@@ -28,6 +28,7 @@ VIEWS = {
     "analyse": "az.view.report",
     "review": "!az.view.runs && az.match.values.filter(Boolean).length === 2",
     "inside": "az.view.milestones.length && !az.view.asked",
+    "edit": "az.view.set",
 }
 SERIOUS = """axe.run(document, {resultTypes: ['violations'],
   rules: {'label-content-name-mismatch': {enabled: true}}}).then((found) => found.violations

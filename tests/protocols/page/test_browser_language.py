@@ -26,7 +26,7 @@ GAMES = {
     "shogi": "game=shogi&moves=7g7f 3c3d 8h2b%2B 3a2b",
     "go": "game=go&from=5/5/5/5/5 b - 0.5&moves=C3 A1 pass pass",
 }
-VIEWS = ("play", "analyse", "review", "inside")
+VIEWS = ("play", "analyse", "review", "edit", "inside")
 # what is read on the page: texts and the attributes that have some
 READ = """(() => { const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const seen = (e) => !e.closest('script, noscript, #net, #nets, #language, .moves, .line, [hidden]');
@@ -61,7 +61,7 @@ def test_every_word_is_japanese(server: RunningServer, chromium: Chromium, game:
         speak(browser, server, "ja")
         for you in (0, 2):
             show(browser, server, f"{GAMES[game]}&you={you}")
-            for view in VIEWS[: 3 if game == "shogi" else 4]:  # the shogi engine of these tests has no tree
+            for view in VIEWS[: 4 if game == "shogi" else 5]:  # the shogi engine of these tests has no tree
                 browser.do(f"az.turnTo(az.views.find((view) => view.name === {view!r})), 0")
                 browser.wait(READY)
                 assert read(browser) == [], view

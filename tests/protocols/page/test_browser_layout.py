@@ -36,7 +36,7 @@ def test_board_chances_and_five_moves_are_in_the_first_screen(
         seen = ["#board", ".wdl", ".table tbody tr:nth-child(5) button"] + ["#moves"] * (size[0] > 800)
         below = {each: browser.do(BOTTOM % each) for each in seen}
         assert max(below.values()) <= size[1], below
-        for view in ("play", "analyse", "review", "inside"):
+        for view in ("play", "analyse", "review", "inside", "edit"):
             browser.do(f"az.turnTo(az.views.find((view) => view.name === {view!r})), 0")
             assert browser.do("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
         assert browser.faults == []

@@ -15,8 +15,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from az_engine.engine.clock import Stopwatch
+from az_engine.engine.errors import DataError, IllegalMoveError
 from az_engine.protocols.page import filework
-from az_engine.protocols.page.scoresheet import Scoresheet
+from az_engine.protocols.page.scoresheet import Scoresheet, merged, read_records, read_tree, tree_of
 from az_engine.protocols.page.session import nets_of
 
 from ..serve.lines import PATIENCE_S, RunningServer
@@ -40,6 +41,43 @@ def test_checks_are_told(game: str, moves: str, checks: list[int]) -> None:
     sheet = Scoresheet(game)
     sheet.hold(None, moves.split())
     assert [ply for ply, each in enumerate(sheet.shown(0, 0)["plies"]) if each["check"]] == checks
+
+
+def test_openings_are_named_whatever_the_order_of_moves() -> None:
+    sheet = Scoresheet("chess")
+    for moves, name in (
+        ("", ""),
+        ("c2c4", "A10 English Opening"),
+        ("c2c4 d7d5", "A10 English Opening"),
+        ("c2c4 d7d5 d2d4 c7c6", "D06 Queen's Gambit"),
+        ("a2a3 h7h6", ""),
+    ):
+        sheet.hold(None, moves.split())
+        assert sheet.shown(0, len(sheet.moves))["opening"] == name
+        assert sheet.opening(0) == ""
+    go = Scoresheet("go")
+    go.hold(None, ["E5"])
+    assert go.opening(1) == ""
+
+
+def test_variations_of_a_file_come_to_the_page_and_back() -> None:
+    text = "1. e4 {good} e5 (1... c5 2. Nf3 (2. c3) 2... d6) 2. Nf3 *"
+    [record] = read_records("chess", text.encode(), "a.pgn")
+    tree = [(0, "e2e4"), (1, "e7e5"), (2, "g1f3"), (1, "c7c5"), (4, "g1f3"), (5, "d7d6"), (4, "c2c3")]
+    assert tree_of(record) == tree
+    sheet = Scoresheet("chess")
+    sheet.hold(None, [])
+    assert sheet.words_of(tree) == ["e4", "e5", "Nf3", "c5", "Nf3", "d6", "c3"]
+    more = merged(record, None, ["e2e4", "c7c5", "g1f3", "b8c6"], [*tree, (4, "b1c3")])
+    assert more.moves == ("e2e4", "c7c5", "g1f3", "b8c6"), "the page's main line"
+    assert more.tree.children[0].comment == "good"
+    assert {*tree_of(more)} >= {(0, "e2e4"), (1, "c7c5"), (1, "e7e5")}
+    assert len(tree_of(more)) == len(tree) + 2, "each move is there once"
+    with pytest.raises(IllegalMoveError):
+        sheet.words_of([(0, "e2e4"), (1, "e2e4")])
+    for wrong in ("1 e2e4", "0", "x e2e4", "-1 e2e4", "0 "):
+        with pytest.raises(DataError, match="each move of a tree follows one before it"):
+            read_tree([wrong])
 
 
 class Page:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from az_engine.engine.games import get_game
 from az_engine.protocols.page.paper import resolve
 from az_engine.protocols.page.site import FRONT, POLICY, WEB, read_site
 
@@ -24,16 +25,27 @@ UNSEEN = (
     "shogi",
     "go",
     "pass",
+    *(re.sub(r"^[A-E]\d\d ", "", name) for game in ("chess", "shogi") for name in get_game(game).openings),
 )  # which the server tells
 IMPORT = r'import \{([^}]*)\} from "([^"]+)"'
-TEXTS = {name: found.body.decode() for name, found in SITE.items()}
+TEXTS = {name: re.sub(r"(?m)^ *//.*\n", "", (WEB / name).read_text(encoding="utf-8")) for name in SITE}
 
 
 def test_the_page_is_small() -> None:
     """In a wheel, and as a browser may have it: compressed."""
-    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 62_000
+    page = [found.body for name, found in SITE.items() if not name.startswith("papers/")]  # parts of other pages
+    assert sum(len(gzip.compress(body)) for body in page) <= 62_000
     assert sum(len(found.body) for found in SITE.values()) <= 160_000
     assert set(SITE) == {path.relative_to(WEB).as_posix() for path in WEB.rglob("*") if path.is_file()}
+
+
+def test_what_is_sent_lacks_spaces_alone() -> None:
+    for name, found in SITE.items():
+        if name != FRONT:
+            assert "".join(found.body.decode().split()) == "".join(TEXTS[name].split()), name
+    sent = SITE["views/mistakes.js"].body.decode()
+    assert "return`${Math.round" not in sent
+    assert '"{n} blunder","{n} blunders"' in sent, "texts keep theirs"
 
 
 def test_a_folder_has_few_files() -> None:

@@ -73,6 +73,7 @@ export class Link {
     if (hear) hear(message);
     else if (message.is === "note") this.onNote(message.text);
     else if (message.is === "loading") this.onLoading(message.text);
+    else if (message.is === "loaded") this.onLoading("");
     else if (message.is === "error") this.onError(message.text);
   }
 

@@ -29,8 +29,23 @@ function boardOf(text) {
   return { fields, rows: rows.length, columns: rows[0].length, squares: rows.flat(), hands: [{}, {}] };
 }
 
+// The squares as they stand in a position's text.
+function written({ squares, columns }) {
+  const rows = [];
+  for (let i = 0; i < squares.length; i += columns) rows.push(squares.slice(i, i + columns).map((piece) => piece || " ").join(""));
+  return rows.join("/").replace(/ +/g, (empty) => empty.length);
+}
+
+// Castling where king and rook stand as at the start.
+const castling = ({ squares }) => ["K63", "Q56", "k7", "q0"].filter(([wing, ...at]) => {
+  const [king, rook] = wing < "a" ? ["K", "R"] : ["k", "r"];
+  return squares[Number(at.join(""))] === rook && squares[wing < "a" ? 60 : 4] === king;
+}).map(([wing]) => wing).join("") || "-";
+
 const chess = {
   title: "Chess",
+  set: [..."KQRBNPkqrbnp"],
+  write: (board, turn) => `${written(board)} ${"wb"[turn]} ${castling(board)} - 0 1`,
   pieces: "chessmen",
   read: boardOf,
   name: (board, i) => "abcdefgh"[i % 8] + (8 - Math.floor(i / 8)),
@@ -47,6 +62,11 @@ const chess = {
 
 const shogi = {
   title: "Shogi",
+  set: "K R B G S N L P +R +B +S +N +L +P k r b g s n l p +r +b +s +n +l +p".split(" "),
+  write(board, turn) {
+    const held = board.hands.flatMap((hand, side) => this.hand.filter((piece) => hand[piece]).map((piece) => `${hand[piece] > 1 ? hand[piece] : ""}${side ? piece.toLowerCase() : piece}`));
+    return `${written(board)} ${"bw"[turn]} ${held.join("") || "-"} 1`;
+  },
   pieces: "tiles",
   hand: [..."RBGSNLP"],
   read(text) {
@@ -74,6 +94,8 @@ const shogi = {
 
 const go = {
   title: "Go",
+  set: ["X", "O"],
+  write: (board, turn) => [written(board), "bw"[turn], "-", ...board.fields.slice(3)].join(" "),
   pieces: "stones",
   read: boardOf,
   name: (board, i) => LETTERS[i % board.columns] + (board.rows - Math.floor(i / board.columns)),

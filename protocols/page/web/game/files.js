@@ -54,7 +54,8 @@ export class Files {
 
   save(format) {
     const { match, link } = this.app;
-    const fields = { format, language: spoken.code, root: match.root, moves: match.moves, names: match.names, result: match.result, source: match.source, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
+    const line = match.mainLine;
+    const fields = { format, language: spoken.code, root: match.root, moves: match.main, tree: match.written, names: match.names, result: match.result, source: match.source, values: line.map(({ value }) => value || null) };
     link.ask("write", fields, (said) => {
       if (said.is === "error") {
         this.app.note(said.text);

@@ -1,11 +1,11 @@
-// The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
-// browser, so that closing the page loses nothing.
+// The game on the board: a tree of moves, of which one line is shown, with the positions that the server has told, and
+// the ply in it. It is kept in the browser, so that closing the page loses nothing.
 
 import { firstWdl } from "../plots/values.js";
 import { spoken, word } from "../words/language.js";
-import { Clock } from "./clock.js";
+import { mainOf, planted, walk } from "./tree.js";
 
-const KEPT = "az-engine game ";
+export const KEPT = "az-engine tree ";
 const MOST_KEPT = 12; // moves of a line
 const SURE = 1e9; // visits of a result by the rules
 
@@ -16,7 +16,8 @@ export class Match {
     this.onChange = () => {}; // called when anything has changed
     this.root = null;
     this.start = null; // of a game of Go that the server has not begun yet
-    this.moves = [];
+    this.tree = { move: "", kids: [] }; // all moves: {move, word, value, ended, dead, kids}, the main line first
+    this.moves = []; // of the line that is shown
     this.ply = 0;
     this.plies = []; // {text, turn, word} by ply, as far as known
     this.legal = [];
@@ -25,13 +26,12 @@ export class Match {
     this.over = null; // {winner, why, lead}, in the position shown
     this.end = null; // the same after the last move
     this.declares = false;
+    this.opening = ""; // its name
     this.ended = null; // {winner, why}: resigned, or out of time
     this.dead = null; // stones of a game of Go that is over
     this.clock = null;
     this.names = ["", ""];
     this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
-    this.main = null; // moves of a loaded game, from which we may have left
-    this.mainValues = []; // their values, when we have
     this.source = null; // {format, text} of a loaded game with all that stands in it, which saving needs
     this.you = 0; // the side that the user plays, 2: both
     this.waiting = false; // for the server's word on the present position
@@ -49,9 +49,37 @@ export class Match {
     return this.ply === this.moves.length;
   }
 
-  // Whether the moves are others than those of the loaded game.
+  // The nodes of the tree with the moves of the line, the root first.
+  get path() {
+    const nodes = [this.tree];
+    for (const move of this.moves) {
+      const known = nodes.at(-1).kids.find((kid) => kid.move === move);
+      if (!known) nodes.at(-1).kids.push({ move, kids: [] });
+      nodes.push(known || nodes.at(-1).kids.at(-1));
+    }
+    return nodes;
+  }
+
+  // The moves of the main line.
+  get main() {
+    return mainOf(this.tree).map((node) => node.move);
+  }
+
+  // Its nodes, the root first, as far as they are known.
+  get mainLine() {
+    this.keep();
+    return [this.tree, ...mainOf(this.tree)];
+  }
+
+  // The moves of the tree as the server reads them: "number of the parent, 0 the root, and move".
+  get written() {
+    return walk(this.tree).slice(1).map(([parent, { move }]) => `${parent} ${move}`);
+  }
+
+  // Whether a variation is shown.
   get left() {
-    return Boolean(this.main) && this.main.join(" ") !== this.moves.join(" ");
+    const { moves, main } = this;
+    return main.length > moves.length || moves.some((move, i) => move !== main[i]);
   }
 
   // The moves that led to what is shown.
@@ -72,7 +100,10 @@ export class Match {
   load(link, done = () => {}, lines = undefined) {
     this.waiting = true;
     this.legal = [];
-    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply, kanji: spoken.kanji, lines };
+    this.keep();
+    const nodes = walk(this.tree);
+    const tree = nodes.every(([, { move, word }]) => word || !move) ? [] : this.written;
+    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply, kanji: spoken.kanji, lines, tree };
     const asked = link.ask("game", fields, (said) => {
       if (asked !== this.asked) return;
       this.waiting = false;
@@ -82,6 +113,7 @@ export class Match {
       }
       this.root = said.root;
       this.start = null;
+      said.tree.forEach((each, i) => (nodes[i + 1][1].word = word(each)));
       said.lines.forEach((words, ply) => this.values[ply] && (this.values[ply].words = words));
       for (const each of said.plies) each.word = word(each.word); // pass
       this.plies.splice(said.from, Infinity, ...said.plies);
@@ -90,23 +122,48 @@ export class Match {
       this.over = said.over;
       this.end = said.end;
       this.declares = said.declares;
+      this.opening = said.opening;
       this.changed();
       done("");
     });
     this.asked = asked;
   }
 
-  // Play a move in the position shown; what came after it is gone, unless it is the next one of a loaded game.
+  // Play a move in the position shown: on in the line, in another one, or as the beginning of a new one.
   play(link, move, done) {
-    if (this.main && this.moves[this.ply] === move) {
+    if (this.moves[this.ply] === move) {
       this.go(link, this.ply + 1, done);
       return;
     }
-    if (this.ply > 1) this.clock?.moved(this.turn);
-    this.forget(this.ply);
-    this.moves = [...this.played, move];
-    this.ply += 1;
-    this.load(link, done);
+    const { kids } = this.path[this.ply];
+    const known = kids.find((kid) => kid.move === move);
+    if (!known && this.ply > 1) this.clock?.moved(this.turn);
+    if (!known) kids.push({ move, kids: [] });
+    this.turnTo(link, this.ply, known || kids.at(-1), done);
+  }
+
+  // Play several moves, to the position after the last.
+  follow(link, moves, done) {
+    this.keep();
+    const at = this.ply + moves.length;
+    this.moves = [...this.played, ...moves];
+    const { path } = this;
+    this.show([...path, ...mainOf(path.at(-1))], this.ply);
+    this.go(link, at, done);
+  }
+
+  // Show the line through a node that is another one's child, and the position after its move.
+  turnTo(link, ply, node, done) {
+    this.keep();
+    this.show([...this.path.slice(0, ply + 1), node, ...mainOf(node)], ply);
+    this.go(link, ply + 1, done);
+  }
+
+  // The line of nodes is shown, of which those up to a ply were already.
+  show(path, ply) {
+    const { ended = null, dead = null } = path.at(-1);
+    Object.assign(this, { moves: path.slice(1).map((node) => node.move), values: path.map((node) => node.value), over: null, end: null, ended, dead });
+    this.plies.length = Math.min(this.plies.length, ply + 1);
   }
 
   go(link, ply, done) {
@@ -115,29 +172,41 @@ export class Match {
     this.load(link, done);
   }
 
-  // Take moves back.
+  // Take moves back: they are gone.
   cut(link, ply, done) {
-    this.ply = Math.max(0, ply);
-    this.forget(this.ply);
-    this.moves = this.played;
-    this.load(link, done);
+    const path = this.path.slice(0, ply + 1);
+    path[ply].kids = path[ply].kids.filter((kid) => kid.move !== this.moves[ply]);
+    this.ended = this.dead = null;
+    this.show(path, ply);
+    this.go(link, ply, done);
   }
 
-  // Return to the loaded game where we left it.
+  // Return to the main line where we left it.
   back(link, done) {
-    const other = this.main.findIndex((move, i) => move !== this.moves[i]);
-    const same = other < 0 ? this.main.length : other;
-    this.forget(same);
-    this.moves = [...this.main];
-    this.values = [...this.mainValues];
+    const { main } = this;
+    const same = [...main, ""].findIndex((move, i) => move !== this.moves[i]);
+    this.keep();
+    this.show([this.tree, ...mainOf(this.tree)], same);
     this.go(link, same, done);
   }
 
-  // What comes after a ply is gone.
-  forget(ply) {
-    if (this.main && !this.left) this.mainValues = [...this.values];
-    for (const known of [this.plies, this.values]) known.length = Math.min(known.length, ply + 1);
-    this.over = this.end = this.ended = this.dead = null;
+  // The line that is shown becomes the main one.
+  promote() {
+    this.path.forEach((node, i, { [i + 1]: next }) => next && (node.kids = [next, ...node.kids.filter((kid) => kid !== next)]));
+    this.changed();
+  }
+
+  // Write what is known of the line into the tree.
+  keep() {
+    const { path } = this;
+    path.forEach((node, ply) => Object.assign(node, { value: this.values[ply] || undefined, word: this.plies[ply]?.word ?? node.word }));
+    Object.assign(path.at(-1), { ended: this.ended, dead: this.dead });
+  }
+
+  // The words of all moves are to be told again.
+  forget() {
+    this.plies = [];
+    for (const [, node] of walk(this.tree)) delete node.word;
   }
 
   // Keep what a search says of a position.
@@ -157,8 +226,10 @@ export class Match {
   // ---------------------------------------------------------------- what outlives the page
 
   store() {
-    const { root, moves, ply, names, result, main, mainValues, source, values, you, ended, dead, net } = this;
-    const kept = { root, moves, ply, names, result, main, mainValues, source, values, you, ended, dead, net, clock: this.clock?.kept };
+    this.keep();
+    const { root, moves, ply, names, result, source, you, net } = this;
+    const tree = walk(this.tree).map(([parent, { kids, ...node }]) => [parent, node]);
+    const kept = { root, tree, moves, ply, names, result, source, you, net, clock: this.clock?.kept };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {
@@ -166,19 +237,9 @@ export class Match {
     }
   }
 
-  // What the address says, or what the browser has kept of the game.
-  static kept(name, words) {
-    let kept = {};
-    try {
-      kept = JSON.parse(localStorage.getItem(KEPT + name)) || {};
-    } catch {
-      // nothing that can be read
-    }
-    if (kept.clock) kept.clock = new Clock(kept.clock);
-    if (!words || !(words.has("moves") || words.has("from"))) return kept;
-    const moves = (words.get("moves") || "").split(" ").filter(Boolean);
-    const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
-    const same = kept.root === words.get("from") && kept.moves?.join(" ") === moves.join(" ");
-    return { ...(same ? kept : {}), root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };
+  // Take up a tree: [number of the parent, node] for each node, a parent before its children.
+  plant(list) {
+    this.tree = planted(list);
+    this.show(this.path, this.moves.length);
   }
 }

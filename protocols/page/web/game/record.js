@@ -1,21 +1,22 @@
 // The list of moves.
 
 import { button, byId, choice, clear, el } from "../base/dom.js";
-import { spoken } from "../words/language.js";
+import { spoken, t } from "../words/language.js";
 import { chooseNotation } from "../words/languages.js";
 import { moveField } from "./typed.js";
 
 export function movesCard(app) {
   return el("section", { class: "card", "aria-label": "Moves played" },
     el("div", { class: "row" }, el("h2", {}, "Moves"),
-      app.match.name === "shogi" && choice("", [["", "7g7f"], ["kanji", "▲７六歩"]], spoken.kanji ? "kanji" : "", (kind) => notate(app, kind === "kanji"), { id: "notation", "aria-label": "Notation" })),
+      app.match.name === "shogi" && choice("", [["", "7g7f"], ["kanji", "▲７六歩"]], spoken.kanji ? "kanji" : "", (kind) => notate(app, kind === "kanji"), { id: "notation", "aria-label": "Notation" }),
+      app.view.listed && button("Set up", () => app.turnTo(app.views.at(-1)), { id: "set-up", title: "Set up a position" })),
     el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves scrolls", id: "moves" }), moveField(app));
 }
 
 // Write the moves of shogi in kanji, or as programs do.
 function notate(app, kanji) {
   chooseNotation(kanji);
-  app.match.plies = [];
+  app.match.forget();
   app.board.shape = "";
   app.match.load(app.link, () => app.view.ready(), Array.from(app.match.values, (value) => value?.best.join(" ") || ""));
 }
@@ -26,17 +27,29 @@ export function moveList(app) {
   const list = byId("moves");
   const top = list.scrollTop;
   const items = [];
+  const { path } = match;
   const first = match.plies[0]?.turn || 0;
   const single = match.name !== "chess"; // numbers count moves, not pairs
   for (let ply = 1; ply < match.plies.length; ply++) {
     const half = ply - 1 + (single ? 0 : first);
     const number = single ? ply : half % 2 === 0 || ply === 1 ? `${Math.floor(half / 2) + 1}${half % 2 ? "…" : "."}` : "";
     const move = button(match.plies[ply].word, () => app.go(ply), { "aria-current": ply === match.ply });
-    items.push(el("li", {}, number ? el("span", { class: "number" }, String(number)) : null, move));
+    const others = path[ply - 1].kids.filter((kid) => kid !== path[ply]);
+    items.push(el("li", {}, number ? el("span", { class: "number" }, String(number)) : null, move, ...others.map((node) => variation(app, ply - 1, node))));
   }
+  for (const node of path.at(-1).kids) items.push(el("li", {}, variation(app, match.moves.length, node))); // after moves that were taken back
+  if (match.left) items.push(el("li", {}, button("Make it the main line", () => match.promote(), { class: "other", id: "promote" })));
   clear(list, ...(items.length ? items : [el("li", { class: "soft" }, "No move yet.")]));
   list.scrollTop = top;
   const here = items[match.ply - 1];
   if (here && here.offsetTop < list.scrollTop) list.scrollTop = here.offsetTop;
   else if (here && here.offsetTop + here.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = here.offsetTop + here.offsetHeight - list.clientHeight;
+}
+
+// The way to another line of the tree: its first moves.
+function variation(app, ply, node) {
+  const words = [];
+  for (let at = node; at; at = at.kids[0]) words.push(at.word || at.move);
+  const text = `(${words.slice(0, 4).join(" ")}${words.length > 4 ? "…" : ""})`;
+  return button(text, () => app.turnLine(ply, node), { class: "other", title: t("variation of {n} moves", { n: words.length }) });
 }

@@ -141,10 +141,7 @@ export class InsideView extends View {
     const { match, link } = this.app;
     if (!moves.length) return;
     this.hide();
-    const at = match.ply;
-    match.forget(at);
-    match.moves = [...match.played, ...moves];
-    match.go(link, at + moves.length, () => this.ready());
+    match.follow(link, moves, () => this.ready());
   }
 
   lost() {

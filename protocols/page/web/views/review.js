@@ -57,9 +57,9 @@ export class ReviewView extends View {
   // ---------------------------------------------------------------- searching
 
   // Begin the review of a record that the server has read.
-  take({ root, moves, names, result, fault, source }) {
+  take({ root, moves, tree, names, result, fault, source }) {
     this.runs = true;
-    this.app.start({ root, moves, names, result, source, main: moves, ply: 0, you: 2 }, () => {
+    this.app.start({ root, moves, tree, names, result, source, ply: 0, you: 2 }, () => {
       this.app.turnTo(this);
       if (fault) this.app.note(fault);
     });
@@ -187,7 +187,7 @@ export class ReviewView extends View {
       title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: hello.sides[0] }) });
     if (!known) clear(this.list);
     else mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
-    byId("moves").querySelectorAll("button").forEach((move, ply) => {
+    byId("moves").querySelectorAll("li > button:not(.other)").forEach((move, ply) => {
       const found = mistakes.find((m) => m.ply === ply);
       move.className = found ? `mistake ${found.colour}` : "";
       const lost = pointsLost(match.values[ply], match.values[ply + 1], match.plies[ply].turn);

@@ -1,6 +1,8 @@
 // What stands beside the board: one search at most, which ends when the position changes.
 
 export class View {
+  listed = true; // among the views in the header
+
   constructor(app) {
     this.app = app;
     this.asked = 0; // the search that runs
