@@ -52,6 +52,9 @@ class SearchParams:
     mate_plies: int = setting(  # with the solver, in games that have such a search
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
     )
+    ladders: bool = setting(  # in games that have them
+        True, "Read ladders beside a net that does not see them: which chains one catches, and which escape."
+    )
     transpositions: bool = setting(  # with compiled nets
         True, "Search a position once, whatever the order of the moves that lead to it; with the net for CPUs."
     )
@@ -72,6 +75,7 @@ def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
         fpu="zero",
         solver=False,
         mate_plies=0,
+        ladders=False,
         transpositions=False,
         smart_pruning=False,
         symmetries=preset == "agz",

@@ -297,6 +297,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("virtual_loss", "VirtualLoss", "VirtualLoss", gtp=True),
     Option("subtree_bias", gtp=True),
     Option("mate_plies", "MatePlies", "MatePlies", of_games=True),
+    Option("ladders", gtp=True),
     Option("transpositions", "Transpositions", "Transpositions", of_games=True),
     Option("temperature", "Temperature", "Temperature", gtp=True),
     Option("random_symmetry", gtp=True, sets="symmetries"),

@@ -59,6 +59,7 @@ class Encoder:
     actions: Callable[..., None]
     legal_actions: Callable[..., None]
     finds_mates: bool = False  # whether describe looks for short mates
+    advises: bool = False  # whether describe reads what bounds the priors of moves, such as ladders
     knows_patterns: bool = False  # whether it numbers local patterns
     knows_rules: bool = False  # whether the planes show the rules and komi
 

@@ -20,6 +20,13 @@ from .tactics.mates import NO_MATES, NO_MOVE, Mates
 Function = Callable[..., Any]  # of numba: typed by its calls
 
 
+class Advisor(NamedTuple):
+    """What a game reads beside the net: device functions."""
+
+    space: Function  # () -> working space, once a call of a kernel
+    advise: Function  # (line, at, leaves, b, space) -> pieces of advice on leaf b, which is line[at], in leaves.advice
+
+
 class Play(NamedTuple):
     """How a game is played: device functions over a line of states State[N] and a working space.
 
@@ -251,6 +258,7 @@ def make_encoder(
     mates: Mates = NO_MATES,
     reads_work: bool = False,
     pattern: Function | None = None,
+    advise: Advisor | None = None,
     table_pieces: Function | None = None,
     **fields: Any,
 ) -> Encoder:
@@ -261,16 +269,18 @@ def make_encoder(
     survey(s), which says what the moves of a position share, it is action_of(s, move, what survey said).
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
     legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
-    does. pattern(work, states, at) is the number of the local pattern of states[at], 0 = none.
+    does. pattern(work, states, at) is the number of the local pattern of states[at], 0 = none. advise: what the game
+    reads beside the net; a game has that or mates.
     table_pieces(s) -> i64, pieces on the board, NO_TABLES where the game's endgame tables know nothing.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
     if survey is None:
         survey, action_of = _no_survey, _without_survey(action_of)
-    look = _look(play, encode_row, key, mates, pattern or _no_pattern)
+    space, advise_on = advise or (mates.space, _no_advice)
+    look = _look(play, encode_row, key, mates, pattern or _no_pattern, advise_on)
     name_moves = _name_moves(survey, action_of)
     leaf = LeafFunctions(
-        play.workspace, mates[0], play.begin, replay(play), look, name_moves, _of_line(table_pieces or _no_tables)
+        play.workspace, space, play.begin, replay(play), look, name_moves, _of_line(table_pieces or _no_tables)
     )
     return Encoder(
         leaf=leaf,
@@ -280,6 +290,7 @@ def make_encoder(
         legal_actions=_legal_actions(play, survey, action_of),
         finds_mates=mates is not NO_MATES,
         knows_patterns=pattern is not None,
+        advises=advise is not None,
         **fields,
     )
 
@@ -307,7 +318,14 @@ def _no_pattern(work, states, at):
     return 0
 
 
-def _look(play: Play, encode_row: Function, key: Function, mates: Mates, pattern: Function) -> Function:
+@device
+def _no_advice(line, at, leaves, b, space):
+    return 0
+
+
+def _look(
+    play: Play, encode_row: Function, key: Function, mates: Mates, pattern: Function, advise: Function
+) -> Function:
     see, find_mate = play.look, mates[1]
 
     @device
@@ -326,6 +344,7 @@ def _look(play: Play, encode_row: Function, key: Function, mates: Mates, pattern
             encode_row(work, line, at, 0, history, leaves.planes, b)
             leaf.key = key(work, line, at, history, leaves.planes, b)
             leaf.pattern = pattern(work, line, at)
+            leaf.advised = advise(line, at, leaves, b, space) if plies > 0 else 0
 
     return look
 
@@ -359,10 +378,11 @@ def _describe(functions: LeafFunctions) -> Function:
 
         states:  State[G, T], each game up to its root, which a leaf's ``root`` numbers, and working space behind it
         leaves:  in: slot, root, length and paths. Out: outcome, end, begin, count, moves and, where the game goes on,
-                 key, pattern, actions and planes
+                 key, pattern, actions, planes, advised and advice
         history: positions shown in the planes
         plies:   look for forced mates of up to so many where the game goes on: outcome becomes WIN or LOSS, but not at
-                 the root itself, end the mate's plies, begin its first move (NO_MOVE where there is none)
+                 the root itself, end the mate's plies, begin its first move (NO_MOVE where there is none); where it is
+                 not 0, the game's advice is written, too
 
         Each root is prepared once for all of its consecutive leaves.
         """

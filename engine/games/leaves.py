@@ -26,6 +26,7 @@ LEAF = np.dtype(
         ("end", "i2"),  # plies to the end where it is forced, -1 where the rules end the game here
         ("begin", "u2"),  # first move of a short mate
         ("pattern", "u2"),  # number of what it looks like around the last move; 0 = none
+        ("advised", "u2"),  # pieces of advice on its moves
         # by the cache and the net
         ("row", "i4"),  # of planes where its planes lie for the net, -1 = not to be evaluated
         ("value", "f4"),  # in [-1, 1], of its side to move
@@ -33,6 +34,10 @@ LEAF = np.dtype(
     ],
     align=True,
 )
+
+
+ADVICE = np.dtype([("move", "u2"), ("least", "f4"), ("most", "f4")], align=True)  # bounds of a move's prior
+MOST_ADVICE = 32  # pieces of advice on a leaf
 
 
 class Leaves(NamedTuple):
@@ -44,6 +49,7 @@ class Leaves(NamedTuple):
     moves: NDArray[np.uint16]  # u2[B, M], legal moves
     actions: NDArray[np.uint16]  # u2[B, M], their policy indices
     priors: NDArray[np.float32]  # f4[B, M]
+    advice: NDArray[Any]  # ADVICE[B, K], what the game reads beside the net
 
 
 def make_leaves(size: int, moves: int, width: int, depth: int = 1) -> Leaves:
@@ -60,4 +66,5 @@ def make_leaves(size: int, moves: int, width: int, depth: int = 1) -> Leaves:
         np.zeros((size, moves), np.uint16),
         np.zeros((size, moves), np.uint16),
         np.zeros((size, moves), np.float32),
+        np.zeros((size, MOST_ADVICE), ADVICE),
     )

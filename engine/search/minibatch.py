@@ -72,6 +72,7 @@ class Minibatch:
         cache: PositionCache | None = None,
         salts: NDArray[np.uint64] | None = None,
         mate_plies: int = 0,
+        ladders: bool = False,
         only: NDArray[np.uint16] | None = None,
         ends: Ends | None = None,
         tables: Tablebase | None = None,
@@ -81,9 +82,9 @@ class Minibatch:
         """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
-        mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all;
-        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up; biases: of tree 0; by_rules:
-        values depend on komi and rules that the net does not see.
+        mate_plies: longest mates to look for at the leaves, 0 = none; ladders: whether to read them there; only u2[K]:
+        the roots' moves, None = all; ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves
+        up; biases: of tree 0; by_rules: values depend on komi and rules that the net does not see.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
@@ -94,6 +95,7 @@ class Minibatch:
         self._salts, self._only = salts, only
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
         self.mate_plies = mate_plies if game.encoder.finds_mates else 0
+        self._reading = max(self.mate_plies, int(ladders and game.encoder.advises))
         self._ends, self._tables, self._biases = ends, tables, biases
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
@@ -137,7 +139,7 @@ class Minibatch:
         """As :meth:`choose`, but that nothing is turned; the planes to evaluate are the first ``missing``."""
         leaves = self.leaves
         self.count, self.failed = count, 0
-        self._describe(self.states, leaves, count, history, self.mate_plies)
+        self._describe(self.states, leaves, count, history, self._reading)
         if self._tables is not None:
             self._look_up(self._tables, count)
         if self._salts is not None:

@@ -139,6 +139,20 @@ def outcome_of(values, row):
     return (win - loss) / total, draw / total
 
 
+@device
+def _follow_advice(leaves, b):
+    """Bring the priors of leaf ``b`` within the bounds that the game has read."""
+    moves, priors, leaf, total = leaves.moves, leaves.priors, leaves.rows[b], np.float32(0.0)
+    for k in range(leaf.count):
+        for a in range(leaf.advised):
+            advice = leaves.advice[b, a]
+            if advice.move == moves[b, k]:
+                priors[b, k] = min(max(priors[b, k], advice.least), advice.most)
+        total += priors[b, k]
+    for k in range(leaf.count):
+        priors[b, k] /= total
+
+
 @kernel
 def digest(leaves, count, logits, values, temperature):
     """Turn the rows of one evaluation into what ``tree.expand`` takes.
@@ -163,6 +177,8 @@ def digest(leaves, count, logits, values, temperature):
             continue
         leaf.value = value
         leaf.draw = draw
+        if leaf.advised:
+            _follow_advice(leaves, b)
         sort_row(priors, moves, b, leaf.count, space)
     return bad
 

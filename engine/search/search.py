@@ -118,6 +118,7 @@ class Search(SearchState):
             cache=self._cache,
             salts=self._salts,
             mate_plies=params.mate_plies if params.solver else 0,
+            ladders=params.ladders,
             only=self._only,
             ends=self._ends,
             tables=self._tables,

@@ -308,7 +308,7 @@ def is_caught(t, cell):
 
 
 @device
-def _catches(t, cell, move):
+def catches(t, cell, move):
     """Whether the attacker catches the chain on ``cell`` by beginning with ``move``."""
     attacker = 1 - t.colour[cell]
     taken, ko = t.taken_count, t.ko
@@ -320,7 +320,31 @@ def _catches(t, cell, move):
 
 
 @device
-def _point(t, cell):
+def escapes(t, cell, move):
+    """Whether the chain on ``cell``, in atari, is safe from ladders once its owner has played ``move``."""
+    defender = np.int64(t.colour[cell])
+    taken, ko, safe = t.taken_count, t.ko, False
+    if _play(t, move, defender):
+        liberties, _ = count(t, cell, 3)
+        a, b = np.int64(t.liberty[0]), np.int64(t.liberty[1])
+        safe = liberties == 3 or (liberties == 2 and not catches(t, cell, a) and not catches(t, cell, b))
+        _take_back(t, move, defender, taken, ko)
+    return safe
+
+
+@device
+def captures(t, cell, colour):
+    """Whether a stone of ``colour`` on an empty cell would take stones."""
+    for k in range(4):
+        q = _neighbour(t, cell, k)
+        if t.colour[q] == 1 - colour and count(t, q, 2)[0] == 1:
+            return True
+    return False
+
+
+@device
+def point_of(t, cell):
+    """The point of the board that a cell is."""
     return (cell // t.stride - 1) * (t.stride - 1) + cell % t.stride
 
 
@@ -349,13 +373,13 @@ def survey(t, out, row, caught, liberties, openings, victim):
             if n == 2:
                 for k in range(2):
                     move = a if k == 0 else b
-                    if _catches(t, cell, move):
+                    if catches(t, cell, move):
                         lost = True
                         if openings >= 0 and t.colour[cell] == victim:
-                            out[row, openings + _point(t, move)] = 1
+                            out[row, openings + point_of(t, move)] = 1
             _, stones = count(t, cell, most)
             for i in range(stones):
-                p = _point(t, np.int64(t.queue[i]))
+                p = point_of(t, np.int64(t.queue[i]))
                 t.done[t.queue[i]] = 1
                 if lost:
                     out[row, caught + p] = 1

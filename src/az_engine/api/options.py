@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     virtual_loss: float
     subtree_bias: float
     solver: bool
+    ladders: bool
     mate_plies: int
     transpositions: bool
     symmetries: bool

@@ -16,6 +16,7 @@ from ....kernels.jit import device
 from ....kernels.splitmix import chain
 from ...encoder import Encoder
 from ...factory import fill_plane, make_encoder
+from ..advice import LADDERS
 from ..patterns import pattern
 from ..rules import PLAY
 from ..rulesets import SUICIDE
@@ -69,6 +70,7 @@ _ENCODER = make_encoder(
     action_of,
     _key,
     pattern=pattern,
+    advise=LADDERS,
     planes=(NUM_PLANES, MAX_SIZE, MAX_SIZE),
     num_actions=MAX_POINTS + 1,
     max_moves=MAX_POINTS + 1,
