@@ -140,7 +140,7 @@ def _territory(game: Game) -> Values:
 
 _QUICK = 64  # points: games other than Go on fewer are short, and a small net learns them
 _ADAMW = {"optimiser": "adamw", "schedule": "cosine", "clip": 5.0}
-PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "smart_pruning": False}
+PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "ladders": False, "smart_pruning": False}
 PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
 
 

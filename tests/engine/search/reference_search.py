@@ -9,6 +9,7 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 - A simulation that comes to a leaf that is already in the batch is taken back. The first time, if the batch is not half
   full, simulations on their way are lost visits from then on; else the batch is closed.
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
+- Bounds of priors that the game reads beside the net hold, if ``ladders``; what it reads is taken from its kernel.
 - At a leaf where the game goes on, mates of up to ``mate_plies`` plies are looked for: the side to move gives check
   until it mates, or it is in check and runs into a mate after each evasion. At the root the mating move comes first.
 - Where the game numbers local patterns, the net's value of a position is corrected by ``subtree_bias`` times the mean
@@ -270,6 +271,8 @@ class ReferenceSearch:
         for weight in weights:
             total += weight
         priors = [(int(move), weight / total) for move, weight in zip(moves, weights, strict=True)]
+        if self.params.ladders and game.encoder.advises:
+            priors = self.advised(line, priors)
         priors.sort(key=lambda pair: -pair[1])
         if mate is not None and mate[0] % 2:
             priors = self.put_first(mate[1], priors)
@@ -278,6 +281,18 @@ class ReferenceSearch:
         chances = np.exp(values[0].astype(np.float64) - float(values[0].max()))
         chances /= chances.sum()
         return None, priors, float(chances[0] - chances[2]), float(chances[1])
+
+    def advised(self, line: State, priors: list[tuple[int, np.float32]]) -> list[tuple[int, np.float32]]:
+        """The priors within the bounds that the game reads in the last position, their sum again 1."""
+        states, leaves = self.game.encoder.leaf_after(self.game.window(line))
+        self.game.encoder.describe(states, leaves, 1, 1, 1)
+        within, total = dict(priors), np.float32(0)
+        for move, least, most in leaves.advice[0, : leaves.rows[0]["advised"]]:
+            if move in within:
+                within[move] = min(max(within[move], least), most)
+        for prior in within.values():
+            total += prior
+        return [(move, prior / total) for move, prior in within.items()]
 
     @staticmethod
     def put_first(move: int, priors: list[tuple[int, np.float32]]) -> list[tuple[int, np.float32]]:

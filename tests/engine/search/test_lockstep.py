@@ -29,7 +29,7 @@ VISITS = 120
 PARAMS = {
     "az": paper_params("az"),
     "agz": replace(paper_params("agz"), c_puct=2.0, symmetries=False),  # which are drawn otherwise than in a search
-    "playing": SearchParams(mate_plies=0),
+    "playing": SearchParams(mate_plies=0, ladders=False),
 }
 
 
