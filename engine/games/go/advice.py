@@ -2,7 +2,7 @@
 
 :mod:`ladders` plays every ladder to its end; what it finds bounds the priors of moves. A move that runs out of a ladder
 that works gets next to none; one that runs out of a broken one, captures what would escape or begins a ladder that
-works gets some for each stone at stake. The rest is the net's.
+works gets some for each stone at stake. The rest is the net's, and so are chains of one or two stones.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .state import EMPTY
 _VAIN = np.float32(0.003)  # the most of a move that runs out of a ladder that works
 _CATCH, _SAVE = np.float32(0.08), np.float32(0.15)  # the least, for each stone, of one that catches or saves a chain
 _STONES = 4  # of a chain that count
+_MATTERS = 3  # stones of a chain; of smaller ones the net judges better
 
 
 @device
@@ -42,6 +43,8 @@ def _advise_on(t, cell, turn, leaves, b, known):
         return known
     for i in range(stones):
         t.done[t.queue[i]] = 1
+    if stones < _MATTERS:
+        return known
     own, first, second = t.colour[cell] == turn, np.int64(t.liberty[0]), np.int64(t.liberty[1])
     least = (_SAVE if own else _CATCH) * np.float32(min(stones, _STONES))
     if liberties == 2:

@@ -18,8 +18,7 @@ DEEPEST = 60  # moves of a ladder over the whole board
 SIZE, LETTERS = 19, "ABCDEFGHJKLMNOPQRST"
 SHAPES = {  # white's chain is in atari, and runs where a ladder goes on to the far corner
     "bent": ("b D5 b E4 b F4 w E5 b E6 w F5 b G5 w F6 b F7", "F6"),
-    "one stone": ("b C5 b D4 b D6 b E4 w D5", "D5"),
-    "straight": ("b C4 b D3 b E3 b F4 b D5 w D4 w E4", "E4"),
+    "straight": ("b C4 b D3 b E3 b F3 b G4 b D5 b E5 w D4 w E4 w F4", "F4"),
 }
 
 
@@ -130,7 +129,7 @@ def advice(stones: Stones, mover: str) -> dict[str, tuple[float, float]]:
     return {vertex((move % SIZE, SIZE - 1 - move // SIZE)): (least, most) for move, least, most in rows}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_plain_reader_agrees(seed: int) -> None:
     for stones, own in ladders(12, seed, [*SHAPES]):
         [run] = chain(stones, own)[1]
@@ -143,6 +142,13 @@ def test_a_plain_reader_agrees(seed: int) -> None:
         assert running is not None
         begun = {name for name, (least, _) in advice(running, "b").items() if least > 0}
         assert begun.intersection(map(vertex, chain(running, own)[1])) == {*map(vertex, catching(running, own))}
+
+
+def test_one_stone_is_the_net_s() -> None:
+    stones = {point("D5"): "w"} | dict.fromkeys(map(point, ("C5", "D4", "D6", "E4")), "b")
+    assert (caught(stones, point("D5")), advice(stones, "w")) == (True, {})
+    del stones[point("E4")]
+    assert (caught(stones, point("D5")), advice(stones, "w")) == (False, {})
 
 
 @pytest.mark.slow
