@@ -98,12 +98,13 @@ def small(game: Game) -> Values:
             "loop": {"reuse": 2.0},
         }  # more games, each learned from less often
     elif quick:
+        # least_reuse: processes play short games so fast that a learner beside them has no time left
         heads = {"value_filters": 8, **({"policy_filters": 8} if fitting_head(game) == "flat" else {})}
         own = {
             "net": heads,
             "selfplay": {"games": 128},
             "window": {"start": 3000},
-            "loop": {"symmetries": game.symmetries is not None},
+            "loop": {"symmetries": game.symmetries is not None, "least_reuse": 2.0},
             "resign": {"enabled": False},
         }
     else:

@@ -7,6 +7,7 @@ in turns with the learner: the run then depends on the seed alone, and a killed 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections import deque
@@ -47,7 +48,8 @@ from .store.window import HELD_OUT_GAMES, Window, Windows
 if TYPE_CHECKING:
     from .play.ray import ClusterPlayers
 
-BURST = 50  # training steps between reads of new games
+BURST = 50  # training steps between reads of new games ...
+BURST_SECONDS = 1.0  # ... and where others play meanwhile, time between looks at how far they are ahead
 WAIT_SECONDS = 0.2  # when there is nothing to do
 RECENT = 500  # newest games that the run's statistics cover
 FEWEST_CANARIES = 64  # held-out positions; with fewer, the window's serve
@@ -262,6 +264,7 @@ class SelfPlayRun:
     def _learn(self) -> None:
         """Up to BURST steps, ending at a checkpoint when one is due."""
         self._say("learning")
+        late = time.monotonic() + (BURST_SECONDS if self.worker is None else math.inf)
         end = min(self._allowed(), self.learner.step + BURST, self.run.next_checkpoint(self.learner.step))
         before = self.learner.step
         with contextlib.closing(self.trainer.steps(self.window, end)) as steps:
@@ -269,6 +272,8 @@ class SelfPlayRun:
                 self._losses.append({**losses, "seconds": self.trainer.step_seconds})
                 if self.learner.step % self.run.loop.log_steps == 0:
                     self._log_losses()
+                if time.monotonic() > late:
+                    break
         if self.learner.step > before and self.run.is_checkpoint(self.learner.step):
             self.observer.attempt(self._measure)
             self._save()
