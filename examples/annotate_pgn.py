@@ -1,4 +1,4 @@
-"""Add the engine's opinion to the games of a PGN file: python annotate_pgn.py GAMES.pgn [NODES] > ANNOTATED.pgn.
+"""Add the engine's opinion to the games of a PGN file: python annotate_pgn.py GAMES.pgn [VISITS] > ANNOTATED.pgn.
 
 What stands in the games stays; ``az-engine review GAMES.pgn --all`` does more of this, for shogi and Go as well.
 """
@@ -15,11 +15,11 @@ import az_engine as az
 LOSS, MISTAKE, BLUNDER = 0.05, 0.10, 0.20  # of expected points
 
 
-def annotate(game: chess.pgn.Game, engine: az.Engine, nodes: int) -> None:
+def annotate(game: chess.pgn.Game, engine: az.Engine, visits: int) -> None:
     """Mark the moves that give expected points away, and show what the engine prefers."""
-    before = engine.analyse(game.board(), az.Limits(nodes=nodes))
+    before = engine.analyse(game.board(), az.Limits(visits=visits))
     for node in list(game.mainline()):
-        after = engine.analyse(node.board(), az.Limits(nodes=nodes))
+        after = engine.analyse(node.board(), az.Limits(visits=visits))
         lost = before.wdl.value / 2 + after.wdl.value / 2  # both from the view of the side to move
         if lost > LOSS and before.pv and node.move.uci() != before.pv[0]:
             if not any(1 <= nag <= 6 for nag in node.nags):

@@ -2,7 +2,7 @@
 
 >>> import az_engine as az
 >>> with az.Engine("chess", threads=1) as engine:
-...     result = engine.play(az.Position("chess", moves=["e2e4"]), az.Limits(nodes=100))
+...     result = engine.play(az.Position("chess", moves=["e2e4"]), az.Limits(visits=100))
 >>> result.move in az.Position("chess", moves=["e2e4"]).legal_moves
 True
 """

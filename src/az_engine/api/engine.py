@@ -84,7 +84,7 @@ class Engine:
     search goes on with the tree of the one before it where the game does.
 
     >>> with Engine("chess", threads=1) as engine:
-    ...     result = engine.play(Position("chess", moves=["f2f3", "e7e5", "g2g4"]), Limits(nodes=100))
+    ...     result = engine.play(Position("chess", moves=["f2f3", "e7e5", "g2g4"]), Limits(visits=100))
     >>> result.move
     'd8h4'
     """
@@ -146,7 +146,7 @@ class Engine:
 
     def _search(self, source: Position | chess.Board, limits: Limits, lines: int) -> tuple[BestMove, Analysis]:
         if not limits.bounded:
-            raise OptionError("nothing ends this search; give Limits nodes, seconds, depth, mate or a clock")
+            raise OptionError("nothing ends this search; give Limits visits, seconds, depth, mate or a clock")
         with self._turn:
             position, exact = self._prepare(source, limits, lines)
             best, last = blocking.search(self._engine, exact)

@@ -22,7 +22,7 @@ def check_moves(moves: Any) -> None:
 class Limits:
     """Bounds of one search; the first one reached ends it. None means not given.
 
-    ``visits`` and ``time`` may be given in place of ``nodes`` and ``seconds``. Errors: OptionError.
+    ``visits``, as everywhere else, and ``time`` are other names of ``nodes`` and ``seconds``. Errors: OptionError.
     """
 
     nodes: int | None = None  # visits of the root in this search
