@@ -126,7 +126,7 @@ def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
     return {
         "title": heading,
         "game": game,
-        "facts": _facts(folder, steps, played, trainer),
+        "facts": [*_facts(folder, steps, played, trainer), *_unrated(config, curves)],
         "warnings": _warnings(folder, held, played),
         "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "rate")) for row in steps]),
         "held": _thinned(
@@ -185,6 +185,15 @@ def _facts(folder: Path, steps: Rows, played: Rows, trainer: Facts) -> list[list
         facts["plies a game"] = f"{played[-1]['length']:.0f}"
     facts |= {} if over else trainer
     return [*map(list, facts.items()), *([] if over else _workers(folder))]
+
+
+def _unrated(config: dict[str, Any], curves: Mapping[str, Any]) -> list[list[str]]:
+    """Why the panel of ratings is missing."""
+    share = config.get("run", {}).get("ladder", {}).get("share")
+    if share is None or any(points[0][0] != FIXED for points in curves.values()):
+        return []
+    reason = f"its games have to fit into {share:.0%} of the time" if share else "off"
+    return [["Elo", f"no net is rated: {reason} (ladder.share)"]]
 
 
 def _workers(folder: Path) -> list[list[str]]:

@@ -35,7 +35,7 @@ from .boards import Board
 from .config import NEVER, RunConfig
 from .folder import Heartbeat, RunFolder
 from .nets.promotion import Promotion
-from .nets.rating import RESERVE, Ladder, anchor, described, raw, searching
+from .nets.rating import RESERVE, Ladder, raw, searching
 from .nets.resignation import ResignControl
 from .play.processes import Supervisor
 from .play.worker import SelfPlayWorker
@@ -447,7 +447,7 @@ class SelfPlayRun:
         if played:
             self.trainer.tick()
             ratings = self.ladder.ratings()
-            self.status.anchor = described(anchor(self.ladder.scores()))
+            self.status.anchor = self.ladder.zero()
             step = self.ladder.rated[-1]
             names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
             self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}

@@ -247,6 +247,13 @@ class Ladder:
         """Elo of every player above :func:`anchor`; empty before the first games."""
         return ratings_of(self.scores())
 
+    def zero(self) -> str:
+        """What an Elo of 0 is: the anchor, and how far it is above random moves where they have met."""
+        name, ratings = anchor(self.scores()), self.ratings()
+        if name == RANDOM or RANDOM not in ratings:
+            return described(name)
+        return f"{described(name)}, {-ratings[RANDOM].elo:+.0f} above random moves"
+
 
 def _is_slow(match: Match) -> bool:
     return any(name.startswith("search") for name in (match.a, match.b))

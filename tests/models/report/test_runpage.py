@@ -123,6 +123,16 @@ def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
         run_data(tmp_path, "", {})
 
 
+@pytest.mark.parametrize(("share", "said"), [(0.05, "its games have to fit into 5% of the time"), (0.0, "off")])
+def test_a_run_without_ratings_says_why(tmp_path: Path, share: float, said: str) -> None:
+    folder = make_run(tmp_path / "run", 1, "nonsense")
+    (folder / "config.json").write_text(json.dumps({"run": {"game": "go5", "ladder": {"share": share}}}))
+    assert dict(run_data(folder, "", {})["facts"])["Elo"] == f"no net is rated: {said} (ladder.share)"
+    row = {"step": 9, "a": "net 9 @64", "b": "search @640", "wins": 1, "draws": 0, "losses": 1, "seconds": 1}
+    (folder / "ladder.jsonl").write_text(json.dumps(row) + "\n")
+    assert "Elo" not in dict(run_data(folder, "", {})["facts"])
+
+
 def test_a_finished_run_tells_nothing_of_now(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", 1, "nonsense")
     (folder / "finished").touch()

@@ -309,7 +309,9 @@ def test_a_net_gives_way_to_the_next_one_when_it_has_played_enough(whole: Path, 
         ladder.play(match, match.pairs)
     assert ladder.enqueue(20)
     assert {match.step for match in ladder.waiting} == {20}
-    assert ladder.ratings()["search @16"].elo == 0.0
+    ratings = ladder.ratings()
+    assert ratings["search @16"].elo == 0.0
+    assert ladder.zero() == f"search without a net, 16 visits, {-ratings['random'].elo:+.0f} above random moves"
 
 
 def test_the_nets_that_stay_mark_the_whole_course_of_a_run() -> None:
