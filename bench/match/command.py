@@ -63,6 +63,7 @@ examples:
       -B "cmd='gnugo --mode gtp --chinese-rules --positional-superko'\""""
 
 _LETTERS = "ABCDEFGH"
+_LINE_SECONDS = 60.0  # between lines of progress where there is no terminal
 _FISCHERANDOM = ("fischerandom", "fischerrandom", "960")
 
 
@@ -264,16 +265,28 @@ def _decided(tournament: Tournament, test: Sprt | None) -> bool:
 
 @contextlib.contextmanager
 def _live(tournament: Tournament, test: Sprt | None) -> Iterator[Any]:
-    """Show a table on stderr; redraw it after each game."""
+    """Show a table on stderr and redraw it after each game; without a terminal, a line after a game now and then."""
+    console, due, players = Console(stderr=True), time.monotonic() + _LINE_SECONDS, tournament.settings.players
+
+    def state() -> str:
+        text = f"{len(tournament.finished)} of {len(tournament.plan)} games"
+        return text if test is None else f"{text}; {sprt_state(test, tournament.finished)}"
 
     def picture() -> Group:
-        parts = [standings_table(tournament.settings, tournament.finished)]
-        text = f"{len(tournament.finished)} of {len(tournament.plan)} games"
-        if test is not None:
-            text += f"; {sprt_state(test, tournament.finished)}"
-        return Group(*parts, Text(text))
+        return Group(standings_table(tournament.settings, tournament.finished), Text(state()))
 
-    with Live(picture(), console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+    def line() -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _LINE_SECONDS
+            scores = [total_score(tournament.finished, number) for number in range(len(players))]
+            texts = (f"{p.name} +{s.wins} ={s.draws} -{s.losses}" for p, s in zip(players, scores, strict=True))
+            print(f"{state()}: {', '.join(texts)}", file=sys.stderr, flush=True)
+
+    if not console.is_terminal:
+        yield line
+        return
+    with Live(picture(), console=console, auto_refresh=False, transient=True) as live:
         yield lambda: live.update(picture(), refresh=True)
 
 

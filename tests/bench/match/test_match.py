@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import chess
 import chess.pgn
 import pytest
 
+from az_engine.bench.match import command
 from az_engine.bench.match.arbiter import new_arbiter
 from az_engine.bench.match.openings import choose_openings, suite
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
@@ -80,17 +82,20 @@ def test_draws_by_rule_end_games() -> None:
     assert match.score().draws == 2
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_LINE_SECONDS", 0.0)
     engine = f"cmd={shlex.quote(shlex.join((*COMMAND, 'uci')))} nodes=1"
     out = tmp_path / "deep" / "out"
-    command = ["match", "-A", f"{engine} name=X", "-B", engine, "--games", "3", "--openings", "random:6", "--json"]
-    assert main([*command, "--out", str(out), "--max-plies", "60", "--concurrency", "2"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    words = ["match", "-A", f"{engine} name=X", "-B", engine, "--games", "3", "--openings", "random:6", "--json"]
+    assert main([*words, "--out", str(out), "--max-plies", "60", "--concurrency", "2"]) == 0
+    output = capsys.readouterr()
+    result = json.loads(output.out)
+    assert re.match(r"(\d of 3 games: X \+\d =\d -\d, \S+ \+\d =\d -\d\n){3}", output.err), output.err
     assert result["wins"] + result["draws"] + result["losses"] == 3
     assert result["A"] == {"name": "X", "limit": "1 nodes", "faults": {}}
     assert json.loads((out / "result.json").read_text()) == result
     assert (out / "games.pgn").read_text().count("[Event ") == 3
-    assert main([*command, "--out", str(out), "--seed", "5"]) == 2
+    assert main([*words, "--out", str(out), "--seed", "5"]) == 2
     assert "another match already (seed, max_plies differ)" in capsys.readouterr().err
     assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--visits", "1"]) == 2
     assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
