@@ -520,8 +520,14 @@ def test_the_notebook_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (tmp_path / "runs" / "tour" / "nets" / "current.json").is_file()
 
 
-def test_notebooks_are_kept_without_what_they_showed() -> None:
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in TOUR if cell["cell_type"] == "code")
+def test_the_notebook_carries_what_it_showed() -> None:
+    """As .ci/notebook.py writes it: readers who run nothing see boards, tables and lines."""
+    cells = [cell for cell in TOUR if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert all(cell["outputs"] for cell in cells[:-1])
+    kinds = {kind for cell in cells for output in cell["outputs"] for kind in output.get("data", {})}
+    assert kinds >= {"text/plain", "text/html"}
+    assert "error" not in {output["output_type"] for cell in cells for output in cell["outputs"]}
 
 
 def test_go_is_played_in_a_terminal() -> None:
