@@ -70,7 +70,11 @@ else:
 
 STAMP = "az-engine.stamp"
 HEARTBEAT_S = 5.0
-SOURCES = ("pyproject.toml", "constraints.txt")  # what the installation depends on; copies say what it was made from
+SOURCES = (
+    "pyproject.toml",
+    "constraints.txt",
+    "requirements.txt",
+)  # of the installation; copies say what it was made from
 RUNTIMES = {"cpu": "onnxruntime", "gpu": "onnxruntime-gpu"}
 
 
@@ -229,17 +233,20 @@ class Venv:
         commands = []
         if other := [package for extra, package in RUNTIMES.items() if extra in had - extras]:
             commands.append(["uninstall", "--yes", *other])
-        # Tried versions, torch's among them, whose CPU-only wheel pip prefers where it finds one. A plain installation
-        # takes what is newest, so that it also works with a Python younger than the pins.
-        constraints = ["--constraint", "constraints.txt"] if extras != {"cpu"} else []
+        # Tried versions, torch's among them, whose CPU-only wheel pip prefers where it finds one. Those of the package
+        # alone have hashes, too, which pip takes for all of an installation or none.
         # Of thousands of modules few are ever imported: those are compiled when they are.
-        install = ["install", "--progress-bar", "off", "--no-compile", *constraints]
+        fetch = ["install", "--progress-bar", "off", "--no-compile"]
+        install = [*fetch, "--constraint", "constraints.txt"]
         chosen = sorted(extras - set(RUNTIMES))
         if "gpu" in extras:  # pip would add the default runtime
             commands.append([*install, "--no-deps", "--editable", "."])
             commands.append([*install, *self._without_runtime(chosen), *self._project()["dependency-groups"]["gpu"]])
+        elif chosen:
+            commands.append([*install, "--editable", f".[{','.join(chosen)}]"])
         else:
-            commands.append([*install, "--editable", f".[{','.join(chosen)}]" if chosen else "."])
+            commands.append([*fetch, "--require-hashes", "--requirement", "requirements.txt"])
+            commands.append([*install, "--no-deps", "--editable", "."])
         pip = [str(self.new / BIN / PYTHON), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
         for command in commands:
             if beat.follow([*pip, *command], cwd=self.root, env={**os.environ, "PIP_USER": "0"}, **with_lock):

@@ -303,6 +303,18 @@ def test_known_faults_end_in_one_sentence(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
+def test_a_stack_that_is_too_small_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64 << 10, 64 << 10))
+    assert cli.main(["uci"]) == 2
+    said = "az-engine: the stack is limited to 64 KiB, which is too little: ulimit -s 8192, and again\n"
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize("path", ["runs/a/log", "runs/a", "runs"])
 def test_a_path_of_the_user_that_cannot_be_used_is_one_sentence(
     path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -215,6 +215,11 @@ def test_the_pinned_versions_are_in_the_packages_ranges() -> None:
     assert pins["torch"] == "2.13.0"
     for name, version in pins.items():
         assert ranges[name].contains(version), f"{name} {version} is outside {ranges[name]}"
+    locked = re.findall(
+        r"^([\w-]+)==(\S+)[^\n]*\\\n    --hash=sha256:", (ROOT / "requirements.txt").read_text(), re.MULTILINE
+    )
+    wanted = {Requirement(each).name for each in project["dependencies"]}
+    assert {name: version for name, version in locked if name in wanted} == {name: pins[name] for name in wanted}
 
 
 FULL = {"engine/search"}  # folders that still hold more files than the house allows; nothing is added here

@@ -71,7 +71,8 @@ def make_checkout(root: Path) -> Path:
     shutil.copy(ROOT / "az-engine", root)
     shutil.copy(ROOT / ".ci" / "venv.py", root / ".ci")
     (root / "pyproject.toml").write_text(PYPROJECT)
-    (root / "constraints.txt").write_text("")
+    for name in ("constraints.txt", "requirements.txt"):
+        (root / name).write_text("")
     (root / "backend.py").write_text(BACKEND)
     (root / "delay").write_text("0")
     (package / "__init__.py").write_text("")
@@ -275,7 +276,8 @@ def make():
     for folder in (venv / module.BIN, venv / "lib", root / "src" / "az_engine"):
         folder.mkdir(parents=True)
     (root / "pyproject.toml").write_text("[project.optional-dependencies]\\ndev = []")
-    (root / "constraints.txt").write_text("")
+    for name in ("constraints.txt", "requirements.txt"):
+        (root / name).write_text("")
     (venv / module.BIN / module.PYTHON).symlink_to(sys.executable)
     (venv / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\\n")
     (venv / "lib" / "package").write_text("old")

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 from ...engine.engine import Engine
@@ -152,25 +153,49 @@ def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> I
     query = Engine(args.game, _options(args, 0, 1), partial(nets.load, "query"))
     query.ready()
 
+    processor = list[tuple[float, float]]()  # of each query's thread: seconds on one, and of waiting for one
+
     def latency() -> float:
         query.new_game()
         query.set_position(None, [])
         began = time.perf_counter()
-        query.go(Limits(nodes=100), _ignore, _ignore)
+        query.go(Limits(nodes=100), _ignore, lambda _: processor.append(_processor_seconds()))
         query.wait()
         return time.perf_counter() - began
 
     alone = statistics.median(latency() for _ in range(args.queries))
     rows = query_rows = 0
+    before = dict(nets.batcher.waited)
+    processor.clear()
     with _Searches(nets, args, [(f"{i}", 0) for i in range(8)], 1):
         me = next(each for each in nets.batcher.clients() if each.name == "query")
         rows = me.rows
         times = sorted(latency() for _ in range(args.queries))
         query_rows = (me.rows - rows) // args.queries
     query.close()
+    asked, waited = _waits(nets.batcher.waited, before)
+    busy, runnable = (1000 * statistics.mean(each) for each in zip(*processor, strict=True))
+    note = f"alone {1000 * alone:.1f} ms; means: on a processor {busy:.1f}, waiting for one {runnable:.1f}"
+    note += (
+        f", waiting for the net {1000 * waited / args.queries:.1f} ms in {asked / args.queries:.0f} turns or batches"
+    )
     fluid = max(alone, query_rows / (throughput * 4 / (4 + 8 * 2)))
     for name, value in (("median", statistics.median(times)), ("p99", percentile(times, 99))):
         yield Measurement(
             f"100 visits beside 8 analyses, {name}", 1000 * value, "ms", "fluid share", 1000 * fluid,
-            f"alone {1000 * alone:.0f} ms",
+            note,
         )  # fmt: skip
+
+
+def _processor_seconds() -> tuple[float, float]:
+    """Of this thread so far: on a processor, and waiting for one; zeros where the system does not tell."""
+    found = Path("/proc/thread-self/schedstat")
+    busy, waiting = found.read_text().split()[:2] if found.exists() else (0, 0)
+    return int(busy) / 1e9, int(waiting) / 1e9
+
+
+def _waits(after: dict[float, tuple[int, float]], before: dict[float, tuple[int, float]]) -> tuple[int, float]:
+    """How often the heaviest searches have waited for the net between two counts, and how many seconds."""
+    count, seconds = after[max(after)]
+    had, was = before.get(max(after), (0, 0.0))
+    return count - had, seconds - was

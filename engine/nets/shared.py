@@ -163,7 +163,9 @@ class Batcher:
         self.lanes = lanes
         self.batches = self.rows = self.offered = self.dropped = 0  # so far; offered: rows that batches had room for
         self.seconds = 0.0  # spent in batches
-        self.waited: dict[float, tuple[int, float]] = {}  # by weight: requests, and seconds before their first batch
+        self.waited: dict[
+            float, tuple[int, float]
+        ] = {}  # by weight: requests, and seconds before their first batch or turn
         self._changed = threading.Condition()
         self._queue: list[_Asked] = []  # who waits for a turn
         self._turning: list[_Asked] = []  # turns under way
@@ -282,11 +284,17 @@ class Batcher:
             self._floor = max(self._floor, client.service)
             self._turning.append(chosen)
             client.begun += 1
+            self._count_wait(chosen.seat)
             chosen.granted.release()
         if self._queue:
             first, least = min(self._queue, key=owed), min(self._turning, key=lambda each: each.urgency)
             if first.urgency > least.urgency:
                 least.turn.halt[0] = 1
+
+    def _count_wait(self, seat: Seat) -> None:
+        """Count what the seat asked for last, whose wait is over."""
+        count, seconds = self.waited.get(seat.weight, (0, 0.0))
+        self.waited[seat.weight] = count + 1, seconds + seat.asked.seconds
 
     def withdraw(self, seat: Seat) -> None:
         """See :meth:`Seat.interrupt`."""
@@ -378,8 +386,7 @@ class Batcher:
                 continue
             rows = min(request.left, max(room // (len(heap) + 1), 1), max(capped, 1))
             if not request.begun:
-                count, seconds = self.waited.get(request.seat.weight, (0, 0.0))
-                self.waited[request.seat.weight] = count + 1, seconds + request.seat.asked.seconds
+                self._count_wait(request.seat)
             pieces.append((request, request.begun, request.begun + rows))
             request.begun += rows
             room -= rows

@@ -38,7 +38,9 @@ class _Figures(Collector):
         yield CounterMetricFamily("az_dropped", "Positions withdrawn before the net saw them.", batcher.dropped)
         clients = batcher.clients()
         yield GaugeMetricFamily("az_clients", "Clients that share the nets.", len(clients))
-        waited = SummaryMetricFamily("az_queue_seconds", "From a request to its first batch.", labels=["weight"])
+        waited = SummaryMetricFamily(
+            "az_queue_seconds", "From a request to its first batch, or turn.", labels=["weight"]
+        )
         for weight, (count, seconds) in sorted(batcher.waited.items()):
             waited.add_metric([f"{weight:g}"], count, seconds)
         yield waited

@@ -70,6 +70,7 @@ _NEEDS = {
     "match": (("--ray", "ray"),),
 }
 
+_LEAST_STACK = 256 << 10  # bytes; with 64 KiB the process crashes
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "onnxruntime": "cpu",
     "ray": "ray",
@@ -103,6 +104,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
+def _check_stack() -> None:
+    """Errors: AzError where the libraries' threads would have so little stack that they end the process."""
+    if sys.platform != "win32":
+        import resource
+
+        size, _ = resource.getrlimit(resource.RLIMIT_STACK)
+        if 0 <= size < _LEAST_STACK:
+            raise AzError(f"the stack is limited to {size >> 10} KiB, which is too little: ulimit -s 8192, and again")
+
+
 def _run(name: str, arguments: list[str]) -> int:
     if name == "help" and arguments:
         name, arguments = arguments[0], [*arguments[1:], "--help"]
@@ -113,6 +124,7 @@ def _run(name: str, arguments: list[str]) -> int:
         print(f"az-engine {__version__} (Python {sys.version.split()[0]}, {sys.platform})")
         return 0
     command, parsed = parse(name, arguments)
+    _check_stack()
     try:
         status: int = command.main(parsed)
         return status

@@ -11,6 +11,7 @@ import re
 import socket
 import struct
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ PAGE: dict[str, list[dict[str, Any]]] = {
         {"do": "stop"},
     ],
 }
+_SIDE_BY_SIDE = 8  # connections
 _GO = {"rules": "chinese", "boardXSize": 5, "boardYSize": 5}
 QUERIES: list[dict[str, Any]] = [
     {**_GO, "moves": [["B", "C3"], ["W", "B2"]], "analyzeTurns": [0, 1, 2], "maxVisits": 20, "komi": 7.5},
@@ -248,16 +250,21 @@ def test_lines_over_tcp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     with RunningServer(tmp_path / "log", most=40, per_client=40) as server:
         before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208  a path has no cheaper way
         for rng in campaign.cases():
-            seed, words = rng.choice(usual)
-            lines = [line for line in mutated(seed, rng, words) if harmless(line)]
-            data = "".join(line + rng.choice(("\n", "\n", "\r\n")) for line in lines).encode("utf-8", "surrogateescape")
-            if rng.random() < 0.3:
-                data = mutate_bytes(data, rng)
-            case = f"{campaign.case}:\n{data[:2000]!r}"
-            _talk(server.server.port, data, rng)
+            talks = []
+            for _ in range(_SIDE_BY_SIDE):
+                seed, words = rng.choice(usual)
+                lines = [line for line in mutated(seed, rng, words) if harmless(line)]
+                text = "".join(line + rng.choice(("\n", "\n", "\r\n")) for line in lines)
+                data = text.encode("utf-8", "surrogateescape")
+                talks.append(mutate_bytes(data, rng) if rng.random() < 0.3 else data)
+                campaign.count("lines", len(lines))
+            case = f"{campaign.case}:\n{[data[:1000] for data in talks]}"
+            talk = partial(_talk, server.server.port)
+            sources = [random.Random(rng.random()) for _ in talks]
+            with ThreadPoolExecutor(len(talks)) as pool:
+                list(pool.map(talk, talks, sources))
             with server.client("uci") as client:
                 assert client.until("uciok"), case
-            campaign.count("lines", len(lines))
             assert "Traceback" not in capsys.readouterr().err, case
     assert '"leak"' not in (tmp_path / "log").read_text()
     assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
