@@ -70,11 +70,7 @@ else:
 
 STAMP = "az-engine.stamp"
 HEARTBEAT_S = 5.0
-SOURCES = (
-    "pyproject.toml",
-    "constraints.txt",
-    "requirements.txt",
-)  # of the installation; copies say what it was made from
+SOURCES = ("pyproject.toml", "constraints.txt", "requirements.txt")  # copies in .venv tell what it was made from
 RUNTIMES = {"cpu": "onnxruntime", "gpu": "onnxruntime-gpu"}
 
 
