@@ -39,6 +39,7 @@ NETS = sorted((ROOT / "models" / "nets").iterdir())
 OPENINGS = sorted((ROOT / "bench" / "openings").rglob("*.txt"))
 TABLES = sorted((ROOT / "engine" / "games" / "chess" / "tables").iterdir())
 PAGE = sorted(filter(Path.is_file, (ROOT / "protocols" / "page" / "web").rglob("*")))
+PAGE += (ROOT / "protocols" / "languages").glob("*.json")
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:

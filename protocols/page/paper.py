@@ -11,7 +11,8 @@ from html import escape
 from typing import Any
 
 from ...engine.errors import OptionError
-from .site import ENGLISH, languages, read_site
+from ..languages import ENGLISH, languages
+from .site import read_site
 
 _IMPORT = re.compile(r'^import ?\{([^}]*)\} ?from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)

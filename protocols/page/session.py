@@ -27,6 +27,7 @@ from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
 from ..analysis.fields import PART_BYTES, parts
+from ..languages import ENGLISH, languages, translated
 from ..lines import MAX_LINE, LineWriter, one_line
 from ..options import BY_KEY, OptionValues
 from ..session import Session
@@ -106,6 +107,7 @@ class PageSession(Session[PageEngine]):
         self._size = 0  # of the engine's board, where there are several
         self._nets = nets_of(self.game, str(values["weights_file"]))
         self._files = FileWork()
+        self._language = ENGLISH  # of the reader
         self._asked: Request | None = None  # the search that runs ...
         self._most_states = 0  # ... and how many states its reports show
         self._loading = False  # the server compiles and loads the game
@@ -148,6 +150,8 @@ class PageSession(Session[PageEngine]):
             return
         try:
             asked = Request.read(line)
+            language = asked.text("language")
+            self._language = language if language in languages() else ENGLISH
             work = self._work_of(asked, line)
         except DataError as error:
             self._say("error", 0, text=one_line(str(error)))
@@ -187,6 +191,8 @@ class PageSession(Session[PageEngine]):
         self._sheet = Scoresheet(self.game)
         self._sheet.write_native(native)
         asked = Request.read(line)
+        language = asked.text("language")
+        self._language = language if language in languages() else ENGLISH
         work = self._write_record if asked.choice("do", ("read", "load", "write")) == "write" else self._read
         self._work(asked, work, 0)()
 
@@ -438,6 +444,8 @@ class PageSession(Session[PageEngine]):
     # ------------------------------------------------------------------ what goes out
 
     def _say(self, kind: str, number: int, /, **more: Any) -> None:
+        if kind in ("error", "note"):
+            more["text"] = translated(more["text"], self._language, self.game)
         self.send(json.dumps({"is": kind, "id": number, **more}, separators=(",", ":")))
 
     def tell(self, text: str) -> None:

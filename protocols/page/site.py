@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..languages import languages, words_of
+
 WEB = Path(__file__).parent / "web"
 FRONT = "index.html"
-ENGLISH = "en"  # the language of the scripts
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -36,11 +38,6 @@ GUARDS = {
 }
 
 
-def languages() -> list[str]:
-    """The languages that the page has besides English: each is a file words/language-XX.js."""
-    return sorted(path.stem.removeprefix("language-") for path in WEB.glob("words/language-*.js"))
-
-
 @dataclass(frozen=True, slots=True)
 class SiteFile:
     """One file of the page."""
@@ -60,6 +57,11 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
     run: the page has a way to a training run's page.
     """
     found = dict[str, SiteFile]()
+    for code in languages():
+        script = (
+            f"export const words={json.dumps(words_of(code, 'page'), ensure_ascii=False, separators=(',', ':'))};\n"
+        )
+        found[f"words/language-{code}.js"] = _site_file(script.encode(), ".js")
     for path in sorted(WEB.rglob("*.*")):
         if path.suffix in _TYPES:
             body = path.read_bytes()
@@ -71,8 +73,12 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
             if name == FRONT:
                 words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
                 body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
-            found[name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
+            found[name] = _site_file(body, path.suffix)
     return found
+
+
+def _site_file(body: bytes, suffix: str) -> SiteFile:
+    return SiteFile(body, _TYPES[suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
 
 
 def _squeezed(line: bytes, suffix: str) -> bytes:

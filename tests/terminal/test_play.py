@@ -17,19 +17,20 @@ import az_engine as az
 from az_engine.engine.errors import AzError, IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.records.formats import read_games
-from az_engine.terminal.command import load
+from az_engine.terminal.command import language_of, load
 from az_engine.terminal.game import TerminalGame, sides_of
 
 from ..games import DIRECTORY  # noqa: F401 - registers its games
 
 
-def played(game: str, side: str, lines: Iterable[str], *, words: bool = False, **start: Any) -> tuple[int, str]:
+def played(
+    game: str, side: str, lines: Iterable[str], *, words: bool = False, language: str = "en", **start: Any
+) -> tuple[int, str]:
     out = io.StringIO()
     rules = get_game(game)
     with az.Engine(game, "uniform", threads=1, hash_mb=16) as engine:
-        table = TerminalGame(
-            rules, engine, az.Position(game, **start), sides_of(rules, side), az.Limits(nodes=20), words=words
-        )
+        root, sides, limits = az.Position(game, **start), sides_of(rules, side), az.Limits(nodes=20)
+        table = TerminalGame(rules, engine, root, sides, limits, words=words, language=language)
         return table.run(lines, out), out.getvalue()
 
 
@@ -67,6 +68,32 @@ def test_commands_of_a_game() -> None:
     assert "Na3 Nc3 Nf3 Nh3" in said
     assert "White resigns." in said
     assert "there is nothing to take back" in said
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "written"),
+    [
+        ("chess", ["f3", "Zz9", "Ke5", "e5", "g4", "Qh4#", "a3"], "f3 e5 g4 Qh4#"),
+        ("shogi", ["7g7f", "9z", "5i5e", "3c3d", "resign", "declare"], "▲７六歩 △３四歩"),
+        ("go5", ["C3", "Z9", "C3", "pass", "pass"], "C3 pass pass"),
+    ],
+)
+def test_a_game_in_japanese(game: str, moves: list[str], written: str) -> None:
+    """Nothing is English but moves, commands and the board."""
+    words = ["help", "undo", *moves, "moves", "hint", "save", "record", "new", "moves", "undo", "hint", "quit"]
+    _, said = played(game, "both", words, language="ja")
+    assert f"手：{written}\n" in said  # noqa: RUF001
+    commands = "help board words moves record save hint undo swap resign new quit declare game"
+    known = "|".join([*commands.split(), "[a-h][1-8][a-h][1-8]", "e7e8q", "UCI|USI", "pgn|csa|kif|sgf", "pass"])
+    english = [line for line in said.splitlines() if re.search(r"[A-Za-z]{3,}", re.sub(rf"\b({known})\b", "", line))]
+    assert [line for line in english if re.search("[ぁ-ん。]", line) or re.search("[a-z]{3,} [a-z]{2,}", line)] == []
+
+
+def test_the_language_of_a_terminal() -> None:
+    assert language_of({}) == "en"
+    assert language_of({"LANG": "ja_JP.UTF-8"}) == "ja"
+    assert language_of({"LANG": "ja_JP.UTF-8", "LC_ALL": "C"}) == "en"
+    assert language_of({"LANG": "de_DE.UTF-8"}) == "en"
 
 
 def test_moves_as_they_stand_in_records() -> None:

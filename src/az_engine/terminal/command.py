@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import sys
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..engine.clock import Stopwatch
 from ..engine.errors import AzError
+from ..protocols.languages import ENGLISH, languages, translated
 
 if TYPE_CHECKING:
     from ..api.engine import Engine
@@ -47,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--letters", action="store_true", help="draw pieces as letters, also where Unicode can be shown"
     )
+    parser.add_argument(
+        "--language",
+        choices=[ENGLISH, *languages()],
+        help="of its sentences; shogi's moves, too, are then written as in that country (default: that of LANG)",
+    )
     go = parser.add_argument_group("Go")
     go.add_argument("--size", type=int, metavar="N", help="size of the board (default 9)")
     go.add_argument("--komi", type=float, help="points for White (default: 7 on 9x9, 7.5 on others, 0.5 with handicap)")
@@ -74,15 +82,21 @@ def main(args: argparse.Namespace) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no kanji
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    language = args.language or language_of(os.environ)
     pictures = sys.stdout.isatty() and encoding == "utf8" and not args.letters
     with Engine(name, args.net, int8=args.visits != 1) as engine:  # one visit: its moves count, not its speed
-        threading.Thread(target=load, args=(engine,), name="loading", daemon=True).start()
-        return TerminalGame(game, engine, root, yours, limits, words=args.words, pictures=pictures).run(
-            sys.stdin, sys.stdout
-        )
+        threading.Thread(target=load, args=(engine, language), name="loading", daemon=True).start()
+        about = {"words": args.words, "pictures": pictures, "language": language}
+        return TerminalGame(game, engine, root, yours, limits, **about).run(sys.stdin, sys.stdout)
 
 
-def load(engine: Engine) -> None:
+def language_of(environment: Mapping[str, str]) -> str:
+    """The language of a terminal's user, as LC_ALL, LC_MESSAGES or LANG say; English where there is no other."""
+    wanted = next(filter(None, map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return next((code for code in languages() if wanted.startswith(f"{code}_")), ENGLISH)
+
+
+def load(engine: Engine, language: str = ENGLISH) -> None:
     """Load the engine while the person thinks; say on stderr what takes long, how far it is every few seconds."""
     told: list[Stopwatch] = []  # since the last word about kernels
 
@@ -92,7 +106,7 @@ def load(engine: Engine) -> None:
                 return  # the next kernel
             text += "" if told else "; you can move meanwhile"
             told.append(Stopwatch())
-        sys.stderr.write(f"\naz-engine: {text}\n")
+        sys.stderr.write(f"\naz-engine: {translated(text, language)}\n")
         sys.stderr.flush()
 
     with contextlib.suppress(AzError):  # the first search says it

@@ -16,6 +16,7 @@ from ..engine.games.base import Game
 from ..engine.os.files import write_atomically
 from ..engine.records.formats import format_games, format_named
 from ..engine.records.record import Reason
+from ..protocols.languages import ENGLISH, translated
 
 
 def sides_of(game: Game, text: str) -> frozenset[int]:
@@ -40,11 +41,13 @@ class TerminalGame:
         *,
         words: bool = False,
         pictures: bool = False,
+        language: str = ENGLISH,
     ) -> None:
         """yours: the players whose moves are read from the input; words: describe the board instead of drawing it.
 
-        pictures: draw pieces as Unicode has them.
+        pictures: draw pieces as Unicode has them; language: of the sentences.
         """
+        self._language = language
         self._pictures = pictures
         self._winner: int | None = None  # where it ended by more than the rules
         self._game, self._engine, self._root, self._limits = game, engine, root, limits
@@ -75,8 +78,17 @@ class TerminalGame:
         return self._history[-1]
 
     def _say(self, text: str) -> None:
-        self._out.write(text + "\n")
+        self._out.write(self._translated(text) + "\n")
         self._out.flush()
+
+    def _notation(self, position: Position, move: str) -> str:
+        """A move as people write it, in the script of the game's own country where sentences are not English."""
+        if self._language == ENGLISH:
+            return position.notation(move)
+        return self._game.write_native(position.line, self._game.parse_move(position.line, move))
+
+    def _translated(self, text: str) -> str:
+        return translated(text, self._language, self._game.name)
 
     def run(self, lines: Iterable[str], out: TextIO) -> int:
         """Play until the input ends, `quit` or Ctrl-C; the exit status.
@@ -108,7 +120,7 @@ class TerminalGame:
 
     def _ask(self) -> None:
         prompt = "The game is over; new, undo or quit" if self._over else f"{self._side()} to move"
-        self._out.write(f"{prompt}> ")
+        self._out.write(self._translated(f"{prompt}> "))
         self._out.flush()
 
     def _side(self) -> str:
@@ -135,7 +147,7 @@ class TerminalGame:
     def _play(self, move: str) -> None:
         before = self._position
         self._history.append(before.play(move))
-        self._moves.append(before.notation(move))
+        self._moves.append(self._notation(before, move))
         outcome = self._position.outcome
         if outcome is not None:
             if not self._words:
@@ -157,7 +169,7 @@ class TerminalGame:
             elif result.move is None:
                 self._end("there is no move left")
             else:
-                self._say(f"{side} plays {self._position.notation(result.move)}. {self._opinion(result.info)}")
+                self._say(f"{side} plays {self._notation(self._position, result.move)}. {self._opinion(result.info)}")
                 self._play(result.move)
                 if not (self._words or self._over):
                     self._board()
@@ -192,7 +204,7 @@ class TerminalGame:
         self._board()
 
     def _legal(self) -> list[str]:
-        return [self._position.notation(move) for move in self._position.legal_moves]
+        return [self._notation(self._position, move) for move in self._position.legal_moves]
 
     def _record(self) -> None:
         self._say(f"{len(self._moves)} moves: {' '.join(self._moves)}" if self._moves else "no moves yet")
@@ -203,7 +215,9 @@ class TerminalGame:
             return
         info = self._engine.analyse(self._position, self._limits)
         self._say(
-            f"{self._position.notation(info.pv[0])}. {self._opinion(info)}" if info.pv else "there is no move left"
+            f"{self._notation(self._position, info.pv[0])}. {self._opinion(info)}"
+            if info.pv
+            else "there is no move left"
         )
 
     def _undo(self) -> None:

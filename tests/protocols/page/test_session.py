@@ -112,6 +112,18 @@ class Page:
         return self.until(self.ask(what, **fields), "game", "count", "record", "file", "answer", "error")[-1]
 
 
+def test_sentences_are_in_the_reader_s_language(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        about = {"moves": ["e2e4", "e2e5"]}
+        assert "move 2: " in page.one("game", **about)["text"]
+        said = page.one("game", language="ja", **about)["text"]
+        assert said.startswith("2手目：")
+        assert "この局面では指せません" in said
+        assert "move 2: " in page.one("game", language="xx", **about)["text"]
+        assert page.one("read", language="ja", text="hello there")["text"].startswith("棋譜（")
+
+
 def test_a_game_of_chess(server: RunningServer) -> None:
     with web(server, "/page?game=chess") as client:
         page = Page(client)

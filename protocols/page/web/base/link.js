@@ -1,6 +1,7 @@
 // The conversation with the server: questions with numbers, answers to whoever asked; it connects again by itself.
 
 import { el } from "./dom.js";
+import { spoken } from "../words/language.js";
 
 const SLOWEST_MS = 5000;
 export const TOKEN = "az-engine token";
@@ -82,7 +83,7 @@ export class Link {
     if (!this.socket || this.socket.readyState !== WebSocket.OPEN) return 0;
     const id = ++this.number;
     this.waiting.set(id, hear);
-    this.socket.send(JSON.stringify({ do: what, id, ...fields }));
+    this.socket.send(JSON.stringify({ do: what, id, language: spoken.code, ...fields }));
     return id;
   }
 

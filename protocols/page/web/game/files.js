@@ -1,7 +1,7 @@
 // Games as files and texts: loading, choosing one of several, saving.
 
 import { button, choice, clear, el } from "../base/dom.js";
-import { spoken, t, word } from "../words/language.js";
+import { t, word } from "../words/language.js";
 
 export class Files {
   // review: takes what is loaded.
@@ -55,7 +55,7 @@ export class Files {
   save(format) {
     const { match, link } = this.app;
     const line = match.mainLine;
-    const fields = { format, language: spoken.code, root: match.root, moves: match.main, tree: match.written, names: match.names, result: match.result, source: match.source, values: line.map(({ value }) => value || null) };
+    const fields = { format, root: match.root, moves: match.main, tree: match.written, names: match.names, result: match.result, source: match.source, values: line.map(({ value }) => value || null) };
     link.ask("write", fields, (said) => {
       if (said.is === "error") {
         this.app.note(said.text);

@@ -1,4 +1,4 @@
-// The choice of a language: the browser's, until the reader takes another. Each file language-XX.js is one.
+// The choice of a language: the browser's, until the reader takes another. Each file language-XX.js is one, which the server makes of languages/XX.json.
 
 import { byId, el } from "../base/dom.js";
 import { spoken, word } from "./language.js";
