@@ -147,8 +147,8 @@ def _turns(fields: Fields, played: Played) -> dict[int, int]:
     turns = [played.moves]
     if "analyzeTurns" in fields:
         turns = fields.integers("analyzeTurns", _TURNS)
-        if len(turns) > MOST_TURNS:
-            raise QueryError(f"Must be at most {MOST_TURNS} turns", "analyzeTurns")
+        if not 0 < len(turns) <= MOST_TURNS:
+            raise QueryError(f"Must be one to {MOST_TURNS} turns", "analyzeTurns")
         for turn in turns:
             if not 0 <= turn <= played.moves:
                 raise QueryError(f"Invalid turn number: {turn}", "analyzeTurns")

@@ -65,6 +65,7 @@ def talk() -> Iterator[AnalysisTalk]:
         ({"boardYSize": 1}, "boardYSize", SIZE),
         ({"analyzeTurns": 0}, "analyzeTurns", TURNS),
         ({"analyzeTurns": [0.5]}, "analyzeTurns", TURNS),
+        ({"analyzeTurns": []}, "analyzeTurns", "Must be one to 10000 turns"),
         ({"analyzeTurns": [True]}, "analyzeTurns", TURNS),
         ({"analyzeTurns": [1]}, "analyzeTurns", "Invalid turn number: 1"),
         ({"analyzeTurns": [-1]}, "analyzeTurns", "Invalid turn number: -1"),
