@@ -82,6 +82,7 @@ class FirstStart:
                     self.address = found[1]
 
     def step(self, name: str) -> None:
+        self.silence = max(self.silence, time.monotonic() - self._last)
         took, cpu = time.monotonic() - self.began, cpu_seconds(self._process.pid)
         print(f"{took:6.1f} s  == {name}: {cpu:.0f} CPU-s, longest silence {self.silence:.0f} s", flush=True)
 
@@ -115,7 +116,8 @@ def main() -> int:
                 browser.square(*MOVES[args.game])
                 browser.wait("az.match.moves.length > 1", _PATIENCE_S)
                 start.step("an answer")
-                browser.wait("fetch('/healthz').then((answer) => answer.ok)", _PATIENCE_S)
+                while not browser.do("fetch('/healthz').then((answer) => answer.ok)"):
+                    time.sleep(0.5)
                 start.step("everything is compiled")
         finally:
             start.end()

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...engine.clock import Stopwatch
 from ...engine.errors import OptionError
 from ...engine.os.system import few_arenas, memory_bytes
 from ...engine.params import EngineOptions
@@ -49,6 +50,7 @@ On SIGTERM and Ctrl-C every session gets its move, then the server ends. SIGHUP 
 
 PORT, HTTP_PORT = 8766, 8765  # of line protocols; of HTTP and WebSocket
 MOST_IN_FLIGHT = 256  # leaves of one worker
+_ALOUD_S = 4.0  # between lines about what is compiled
 _BESIDE_MIB = 4  # of a session: leaves, threads
 
 
@@ -147,7 +149,8 @@ def main(args: argparse.Namespace) -> int:
     caps = {"hash": max(share - texts - _BESIDE_MIB, 1), "threads": threads, "batch_size": MOST_IN_FLIGHT}
     rules = Rules(args.idle, caps, texts << 19, min(max(share // 16, 1), 4))
     nets = SharedNets(threads)
-    offers = [_offer(words, start, nets, log, aside=i > 0) for i, words in enumerate(args.game or _games())]
+    names, aloud = args.game or _games(), args.log_file is not None
+    offers = [_offer(words, start, nets, log, aside=i > 0, aloud=aloud) for i, words in enumerate(names)]
     admission = Admission(args.max_sessions, args.per_client, tokens)
     server = Server((args.host, args.port), offers, admission, rules, log)
     _obey_signals(server, log)
@@ -230,10 +233,10 @@ def _games() -> list[str]:
     return [name for name in game_names() if embedded_net(name)]
 
 
-def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog, *, aside: bool) -> Offer:
+def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog, *, aside: bool, aloud: bool) -> Offer:
     """A game as ``NAME[=NET]``, which is loaded once, so that later sessions do not wait. Errors: OptionError.
 
-    aside: another process compiles its kernels.
+    aside: another process compiles its kernels; aloud: stderr, which has no log, tells how far that is.
     """
     from ...engine.aside import compile_aside
     from ...engine.engine import Engine
@@ -250,9 +253,14 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog,
     options = OptionValues(game.protocol, kept, hidden).engine_options()
 
     def load(tell: Callable[[str], None]) -> None:
+        told = list[Stopwatch]()
+
         def progress(text: str) -> None:
             log.write("load", game=name, text=text)
             tell(text)
+            if aloud and (not told or told[-1].seconds >= _ALOUD_S):
+                told.append(Stopwatch())
+                sys.stderr.write(f"az-engine: {name}: {text}\n")
 
         if aside:
             compile_aside(name, options.weights_file, progress)
@@ -260,6 +268,8 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog,
         engine.ready(progress)
         log.write("game", game=name, protocol=game.protocol, net=engine.description)
         engine.close()
+        if told:
+            sys.stderr.write(f"az-engine: {name} is ready\n")
 
     def make_engine(options: EngineOptions, client: str) -> Engine:
         return Engine(name, options, partial(nets.load, client))

@@ -260,21 +260,23 @@ def test_a_review_opens_from_the_disk(chromium: Chromium, tmp_path: Path) -> Non
         assert browser.faults == []
 
 
-def test_the_page_is_there_while_the_engine_is_compiled(tmp_path: Path, chromium: Chromium) -> None:
+def test_the_board_is_there_while_the_engine_is_compiled(tmp_path: Path, chromium: Chromium) -> None:
     go_on = threading.Event()
 
     def load(tell: Tell) -> None:
-        tell("compiling describe")
+        tell("compiling for this machine, once: kernel 2 of 14, about 9 s left")
         assert go_on.wait(60)
 
     chess = GameLoad("chess", load)
     with RunningServer(tmp_path / "log", http=True, loading={"chess": chess}) as server, Browser(chromium) as browser:
         Preparation([chess], lambda: None).start()
-        browser.open(f"http://localhost:{port_of(server)}/#game=chess")
-        browser.wait("document.getElementById('status')?.textContent === 'Loading chess: compiling describe'")
-        assert browser.do("document.querySelectorAll('#board progress').length") == 1
+        show(browser, server, "game=chess&moves=")
+        browser.do("az.view.setStrength('visits 20')")
+        browser.square("e2", "e4")
+        status = "document.getElementById('status').textContent"
+        browser.wait(f"{status}.endsWith('Chess, step 2 of 14, about 9 s left.')")
+        assert browser.do("az.match.moves.join()") == "e2e4"
         go_on.set()
-        browser.wait(READY)
-        assert browser.do("document.querySelectorAll('#board progress').length") == 0
-        assert browser.do("az.board.svg.isConnected")
+        browser.wait("az.match.moves.length === 2")
+        assert "step 2" not in browser.do(status)
         assert browser.faults == []
