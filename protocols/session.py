@@ -142,14 +142,21 @@ class Session(ABC, Generic[AnyEngine]):
                 self._crash(error)
         with self._room:
             self._room.notify_all()
-        engine = self._loader.engine
-        if engine is not None and self._busy is None:
-            in_time(engine.close)
-        self._loader.engine = None  # in a server the process goes on: nothing else holds the tree's memory
+        if self._busy is None:
+            in_time(self._let_go)
+        else:  # with the engine, for which it would only make another
+            self._jobs.put(self._let_go)
         self._jobs.put(None)
         if self._writer.log is not None:
             self._writer.log.close()
         return self._status
+
+    def _let_go(self) -> Event:
+        """Close the engine: in a server the process goes on, and nothing else holds the tree's memory."""
+        engine, self._loader.engine = self._loader.engine, None
+        if engine is not None:
+            engine.close()
+        return self.check_output
 
     def interrupt(self) -> None:
         self.post(partial(self.quit, INTERRUPT_PATIENCE_S))
