@@ -124,6 +124,8 @@ def main(args: argparse.Namespace) -> int:
 
     if args.http_port != "none" and not (args.http_port.isdecimal() and int(args.http_port[:6]) < 1 << 16):
         raise OptionError("--http-port must be a port, or none")
+    if not 0 <= args.port < 1 << 16:
+        raise OptionError("--port must be a port, 0 to 65535")
     for name, least in (("max_sessions", 1), ("per_client", 1), ("idle", 0)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")

@@ -447,6 +447,8 @@ def test_the_command_refuses_what_cannot_be(tmp_path: Path) -> None:
         (["--max-sessions", "0"], "at least 1"),
         (["--game", "halma"], "halma"),
         (["--http-port", "65536"], "--http-port must be a port, or none"),
+        (["--port", "99999"], "--port must be a port"),
+        (["--port", "-1"], "--port must be a port"),
         (["--game", "chess=uniform", "--host", "256.1.1.1"], "cannot be listened on"),
         (["--game", "chess=missing.onnx", "--port", "0"], "missing.onnx"),
     ):
