@@ -106,12 +106,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _check_stack() -> None:
     """Errors: AzError where the libraries' threads would have so little stack that they end the process."""
-    if sys.platform != "win32":
-        import resource
-
-        size, _ = resource.getrlimit(resource.RLIMIT_STACK)
-        if 0 <= size < _LEAST_STACK:
-            raise AzError(f"the stack is limited to {size >> 10} KiB, which is too little: ulimit -s 8192, and again")
+    try:
+        resource = importlib.import_module("resource")
+    except ImportError:  # Windows has none, and no such limits
+        return
+    size, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    if 0 <= size < _LEAST_STACK:
+        raise AzError(f"the stack is limited to {size >> 10} KiB, which is too little: ulimit -s 8192, and again")
 
 
 def _run(name: str, arguments: list[str]) -> int:

@@ -45,7 +45,7 @@ def records(draw: st.DrawFn, name: str, *, times: bool = True, ends: bool = Fals
             if times and draw(st.booleans()):
                 child.seconds = float(draw(st.integers(0, 4000)))
             if nags and draw(st.booleans()):
-                child.nags = tuple(draw(st.lists(st.integers(1, 140), max_size=2)))
+                child.nags = tuple(draw(st.lists(st.integers(1, 140), max_size=2, unique=True)))
             if name == "chess" and i > 0:
                 child.before = draw(LINE)
             node.add(child)

@@ -127,7 +127,7 @@ def test_the_manuals_configuration_is_read(tmp_path: Path) -> None:
     (text,) = re.findall(r"^```toml\n(.*?)^```", manual, re.MULTILINE | re.DOTALL)
     (tmp_path / "my.toml").write_text(text)
     run, _ = reinforce.settings(parsed("--game", "go", "--config", str(tmp_path / "my.toml")), tmp_path / "run")
-    assert (run.selfplay.visits, run.selfplay.opening_moves, run.window.start) == (200, 3, 2000)
+    assert (run.selfplay.visits, run.window.games, run.window.start) == (200, 100_000, 2000)
 
 
 def test_what_a_setting_may_be_is_said() -> None:

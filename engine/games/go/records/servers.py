@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from sgfmill import sgf_grammar
-
 from ....errors import DataError
 from ....records.record import Record
 from ....records.text import decode_any, lines_of, read_whole
 from ..notation import handicap_points, most_handicap
 from . import sgf
+from .grammar import sgf_grammar
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 

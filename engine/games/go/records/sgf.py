@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
-from sgfmill import sgf_grammar
 
 from ....errors import DataError, IllegalMoveError, PositionError
 from ....records.formats import MAX_PLIES
@@ -24,6 +23,7 @@ from ..notation import SKIP
 from ..rulesets import TERRITORY
 from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
 from . import terms
+from .grammar import sgf_grammar
 
 _play_in_line = line_kernel(rules.PLAY)
 Properties = dict[str, tuple[str, ...]]  # as they are written, escapes and all

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sgfmill import sgf_grammar
 
 from ....errors import PositionError
 from ....records.opinion import Opinion, add_comment
@@ -15,6 +14,7 @@ from ..notation import SKIP
 from ..rulesets import rules_of
 from ..state import BLACK, WHITE, State, stones_to_array
 from . import terms
+from .grammar import sgf_grammar
 from .sgf import HEADERS, Properties, text_of
 
 _NAMES = {"chinese": "Chinese", "aga": "AGA", "new-zealand": "NZ", "japanese": "Japanese"}
