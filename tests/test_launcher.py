@@ -118,6 +118,13 @@ def test_a_directory_as_input_is_said(checkout: Path) -> None:
     assert done.stderr == "az-engine: standard input is a directory; give a file, a pipe or a terminal\n"
 
 
+def test_a_small_stack_is_one_sentence(checkout: Path) -> None:
+    command = ["sh", "-c", f'ulimit -s 64; "{checkout}/az-engine" uci']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "az-engine: the stack is limited to 64 KiB, which is too little: ulimit -s 8192, and again\n"
+
+
 def test_a_second_start_installs_nothing(checkout: Path) -> None:
     again = start(checkout / "az-engine", "x y", "z")
     assert (again.returncode, again.stderr) == (0, "")
