@@ -71,7 +71,7 @@ class FirstStart:
 
     def _listen(self, descriptor: int) -> None:
         said = b""
-        while chunk := os.read(descriptor, 1 << 16):
+        while chunk := self._read(descriptor):
             now = time.monotonic()
             self.silence, self._last = max(self.silence, now - self._last), now
             *lines, said = re.split(rb"[\r\n]+", said + chunk)
@@ -80,6 +80,13 @@ class FirstStart:
                 print(f"{now - self.began:6.1f} s  {text[:150]}", flush=True)
                 if found := re.search(r"the page is (\S+)", text):
                     self.address = found[1]
+
+    @staticmethod
+    def _read(descriptor: int) -> bytes:
+        try:
+            return os.read(descriptor, 1 << 16)
+        except OSError:  # a terminal whose other end is gone
+            return b""
 
     def step(self, name: str) -> None:
         self.silence = max(self.silence, time.monotonic() - self._last)

@@ -218,7 +218,7 @@ def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool, run
 
     name = "localhost" if loopback(host) or host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"http://{name}:{port}/{f'#token={tokens[0]}' if tokens else ''}"
-    shown = tokens[0] if sys.stderr.isatty() else "TOKEN"  # what is no terminal keeps it, such as a journal
+    shown = tokens[0] if tokens and sys.stderr.isatty() else "TOKEN"  # what is no terminal keeps it, such as a journal
     sys.stderr.write(f"az-engine: the page is http://{name}:{port}/{f'#token={shown}' if tokens else ''}\n")
     if run:
         token = f"?token={shown}" if tokens else ""

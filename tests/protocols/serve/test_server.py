@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pty
 import re
 import signal
 import socket
@@ -440,6 +442,24 @@ def test_memory_stays_level() -> None:
         finally:
             process.kill()
     assert min(sizes[8:]) < 1.1 * max(sizes[:4]), sizes  # a tree may not be given back yet when it is looked at
+
+
+@pytest.mark.parametrize("token", [False, True])
+def test_a_terminal_is_told_the_page(token: bool, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "serve", "--game", "chess=uniform", "--port", "0", "--http-port", "0"]
+    command += ["--token-file", str(tmp_path / "token")] if token else []
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        try:
+            said = b""
+            while b"az-engine: the page is" not in said or not said.endswith(b"\n"):
+                said += os.read(ours, 1 << 16)  # an OSError where the command has ended
+        finally:
+            process.kill()
+            os.close(ours)
+    secret = f"#token={(tmp_path / 'token').read_text().split()[0]}" if token else ""
+    assert re.search(rf"the page is http://localhost:\d+/{secret}\r\n", said.decode())
 
 
 def test_the_command_refuses_what_cannot_be(tmp_path: Path) -> None:
