@@ -82,6 +82,9 @@ class FakeEngine:
         """Only noted."""
         self._note("new_game")
 
+    def new_tree(self) -> None:
+        self._note("new_tree")
+
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """Set up with python-chess's idea of validity."""
         self._note("set_position", f"{root or 'start'} {' '.join(moves)}".strip())
