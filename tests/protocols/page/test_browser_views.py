@@ -194,10 +194,11 @@ def test_the_commented_record_is_saved(
         button = f"[...document.querySelectorAll('#panel button')].find((each) => each.textContent === {kind!r})"
         browser.do(f"{button}.click()")
         deadline = time.monotonic() + PATIENCE_S
-        while not (found := [path for path in tmp_path.iterdir() if path.suffix == suffix]):
-            assert time.monotonic() < deadline, [*tmp_path.iterdir()]
+        saved = list[str]()
+        while not any(words in text for text in saved):  # at first the browser's file is empty
+            assert time.monotonic() < deadline, saved
             time.sleep(0.05)
-        assert words in found[0].read_text(encoding="utf-8")
+            saved = [path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.suffix == suffix]
         assert browser.faults == []
 
 
