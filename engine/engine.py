@@ -44,6 +44,7 @@ from .search.strength import limit_strength
 from .search.tree import Tree, follow
 from .thinking import Job, OnDone, OnInfo, Thinking
 
+_OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
@@ -201,7 +202,7 @@ class Engine:
         before, self._params = self._params, self.options.search
         if self.options.net_search and self.net is not None:
             self._params = self.net.settings(self._params)
-        if before.policy_temperature != self._params.policy_temperature:  # of the priors that tree and cache hold
+        if any(getattr(before, name) != getattr(self._params, name) for name in _OF_PRIORS):
             self._forget()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._tree = self._search = None

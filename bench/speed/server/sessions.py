@@ -117,7 +117,7 @@ class _Server:
 
     @property
     def resident(self) -> float:
-        """MiB."""
+        """Memory in use, in MiB."""
         pages = int(self._proc("statm").read_text().split()[1])
         return pages * mmap.PAGESIZE / (1 << 20)
 

@@ -10,7 +10,11 @@ from contextlib import suppress
 import pytest
 
 import az_engine as az
+from az_engine.engine.blocking import search
+from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
+from az_engine.engine.limits import Limits
+from az_engine.engine.params import EngineOptions, SearchParams
 
 Point = tuple[int, int]
 Stones = dict[Point, str]
@@ -171,3 +175,18 @@ def test_the_net_reads_ladders() -> None:
             else:
                 right["broken"] += played
     assert min(right.values()) == each, right
+
+
+@pytest.mark.slow
+def test_changing_the_setting_forgets_priors() -> None:
+    [(stones, own)] = ladders(1, 7, ["bent"])
+    [run] = chain(stones, own)[1]
+    position, priors = az.Position("go19", text_of(stones, "w")), list[float]()
+    engine = Engine("go19", EngineOptions(threads=1))
+    for reads in (True, False, True):
+        engine.configure(search=SearchParams(ladders=reads), multipv=20)
+        engine.set_position(position.text, [])
+        lines = search(engine, Limits(nodes=40)).best.lines
+        priors.append(max((line.prior for line in lines if line.pv[0] == vertex(run)), default=0.0))
+    engine.close()
+    assert priors[0] == priors[2] < priors[1]
