@@ -108,6 +108,14 @@ class FakeEngine:
         count = len(self.legal_moves())
         return Opinion(np.zeros(count, np.uint16), np.full(count, 1 / count), 0.5, None, ())
 
+    def snapshot(self, most: int) -> None:
+        """It grows no tree."""
+        self._note("snapshot", str(most))
+
+    def estimate(self) -> None:
+        """It sees no end."""
+        self._note("estimate")
+
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """Counted slowly."""
         self._note("perft", str(depth))
