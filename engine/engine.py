@@ -35,13 +35,13 @@ from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
 from .os.system import memory_bytes
 from .params import EngineOptions, SearchParams
 from .precompile import Progress, compile_all, helped
-from .search.cache import PositionCache
+from .search.leaves.cache import PositionCache
 from .search.mate import MateSolver
-from .search.results import final_line
 from .search.search import Scope, Search, expected_end
-from .search.states import Snapshot, look
 from .search.strength import limit_strength
-from .search.tree import Tree, follow
+from .search.tree.most_visited import Snapshot, look
+from .search.tree.results import final_line
+from .search.tree.tree import Tree, follow
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend

@@ -33,14 +33,14 @@ from .nets.families import find_family
 from .nets.weights import encoder_of
 from .os.process import module_command
 from .params import SearchParams
-from .search.cache import PositionCache
-from .search.growth import growth_entry, growth_kernel
-from .search.policy import digest
-from .search.puct import select
-from .search.recycling import keep
-from .search.results import RootView
+from .search.leaves.cache import PositionCache
+from .search.leaves.policy import digest
+from .search.leaves.simulations import growth_entry, growth_kernel
 from .search.search import Scope, Search
-from .search.tree import EDGES, NODES, Tree
+from .search.tree.puct import select
+from .search.tree.recycling import keep
+from .search.tree.results import RootView
+from .search.tree.tree import EDGES, NODES, Tree
 
 _MOVES = 4  # of every made-up position
 _HEARTBEAT_S = 5.0

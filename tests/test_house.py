@@ -223,9 +223,6 @@ def test_the_pinned_versions_are_in_the_packages_ranges() -> None:
     assert {name: version for name, version in locked if name in wanted} == {name: pins[name] for name in wanted}
 
 
-FULL = {"engine/search"}  # folders that still hold more files than the house allows; nothing is added here
-
-
 def test_no_folder_holds_more_than_twelve_modules() -> None:
     modules = Counter(
         path.parent.relative_to(ROOT).as_posix()
@@ -233,8 +230,7 @@ def test_no_folder_holds_more_than_twelve_modules() -> None:
         if path.relative_to(ROOT).parts[0] in (*ROOMS, "src") and path.name != "__init__.py"
     )
     assert modules["models/selfplay"]
-    assert {folder: count for folder, count in modules.items() if count > 12 and folder not in FULL} == {}
-    assert {folder for folder in FULL if modules[folder] <= 12} == set(), "take these out of FULL"
+    assert {folder: count for folder, count in modules.items() if count > 12} == {}
 
 
 def parameters_of_kernels(tree: ast.AST) -> Iterator[tuple[str, int]]:

@@ -27,9 +27,9 @@ from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.positions import encode
 from ...engine.nets.weights import dense_net, load_evaluator
 from ...engine.params import SearchParams
-from ...engine.search.cache import PositionCache
+from ...engine.search.leaves.cache import PositionCache
 from ...engine.search.search import Scope, Search
-from ...engine.search.tree import EDGE, EDGES, NODE, NODES, Tree
+from ...engine.search.tree.tree import EDGE, EDGES, NODE, NODES, Tree
 from .measure import Measurement, show
 
 _MEMORY = 512 << 20  # bytes for the tree

@@ -13,7 +13,7 @@ from ...engine.games.base import Game
 from ...engine.nets.onnx.evaluator import OnnxEvaluator
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.weights import load_evaluator
-from ...engine.search.selfplay import SelfPlay, SelfPlayConfig
+from ...engine.search.selfplay.games import SelfPlay, SelfPlayConfig
 from .measure import Measurement, show
 from .search import random_planes
 

@@ -1,1 +1,1 @@
-"""The search: tree, PUCT, policy, cache, and the passes that grow one tree or many."""
+"""The search of one tree, and how its workers make simulations; in folders the tree, its leaves, and self-play."""

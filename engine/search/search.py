@@ -19,15 +19,15 @@ from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..nets.evaluator import Evaluator, values_by_rules
 from ..params import SearchParams
-from .cache import PositionCache
-from .ends import Averages
-from .minibatch import Minibatch
-from .puct import puct_params
-from .recycling import recycle
-from .results import best_children
-from .rootmates import RootMates
-from .symmetry import salt
-from .tree import MAX_DEPTH, NODES, Ends, Tree
+from .leaves.cache import PositionCache
+from .leaves.minibatch import Minibatch
+from .leaves.symmetry import salt
+from .root_mates import RootMates
+from .tree.ownership import Averages
+from .tree.puct import puct_params
+from .tree.recycling import recycle
+from .tree.results import best_children
+from .tree.tree import MAX_DEPTH, NODES, Ends, Tree
 from .workers import BatchStepper, KernelStepper, SearchState, Stepper, abilities
 
 _WAIT_S = 0.002  # for another worker's leaf

@@ -19,11 +19,11 @@ from ..games.base import Game
 from ..games.capabilities import Tablebase
 from ..nets.evaluator import CompiledNet, Evaluator, Turn
 from ..params import SearchParams
-from .growth import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
-from .minibatch import Minibatch
-from .puct import puct_params
-from .transpositions import NONE_SHARED, Positions
-from .tree import Tree, offer
+from .leaves.minibatch import Minibatch
+from .leaves.simulations import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
+from .tree.puct import puct_params
+from .tree.transpositions import NONE_SHARED, Positions
+from .tree.tree import Tree, offer
 
 _GROWN = 256  # simulations at a time of a kernel
 _UNBOUNDED = 1 << 62  # simulations

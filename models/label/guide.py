@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...engine.games.base import Game, State
 from ...engine.games.leaves import Leaves
 from ...engine.params import SearchParams
-from ...engine.search.minibatch import Minibatch
-from ...engine.search.tree import Tree
+from ...engine.search.leaves.minibatch import Minibatch
+from ...engine.search.tree.tree import Tree
 from ..net.providers import load_evaluator
 from .job import Job
 

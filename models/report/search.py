@@ -25,10 +25,10 @@ from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
-from ...engine.search.cache import PositionCache
+from ...engine.search.leaves.cache import PositionCache
 from ...engine.search.search import Search
-from ...engine.search.states import Snapshot, look
-from ...engine.search.tree import Tree
+from ...engine.search.tree.most_visited import Snapshot, look
+from ...engine.search.tree.tree import Tree
 from .diagrams import draw_board
 from .figures import check_name, write_figure
 

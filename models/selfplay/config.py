@@ -17,7 +17,7 @@ from ...cluster import RAY_HELP
 from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.search.selfplay import SelfPlayConfig
+from ...engine.search.selfplay.games import SelfPlayConfig
 from ...engine.settings import setting
 from ..families import DEFAULT_KIND, all_settings, family_of
 from ..families.config import NetConfig

@@ -20,7 +20,7 @@ import torch
 
 from ...engine.errors import DataError, NetError
 from ...engine.nets.evaluator import UniformEvaluator
-from ...engine.search.selfplay import SelfPlay
+from ...engine.search.selfplay.games import SelfPlay
 from ..data.dataset import Positions, Sampling
 from ..report.runpage import STOPPED, LivePage
 from ..storage import Patience

@@ -9,7 +9,7 @@ from ...engine.info import BestMove, Line, MoveStats, ThinkingInfo
 from .scoresheet import MOST_WRITTEN
 
 if TYPE_CHECKING:
-    from ...engine.search.states import Snapshot
+    from ...engine.search.tree.most_visited import Snapshot
 
 _DIGITS = 4
 Write = Callable[[Sequence[str]], list[str]]

@@ -40,7 +40,7 @@ from .review import KINDS, Judgement, annotated, review_data
 from .scoresheet import Scoresheet, empty_board, merged, read_any, read_tree, tree_of
 
 if TYPE_CHECKING:
-    from ...engine.search.states import Snapshot
+    from ...engine.search.tree.most_visited import Snapshot
 
 PAPER = "page"  # the format that is a page of its own
 RESIGN_PERMILLE = 30  # expected points

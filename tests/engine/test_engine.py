@@ -22,9 +22,9 @@ from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
-from az_engine.engine.search.recycling import recycle
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree.recycling import recycle
+from az_engine.engine.search.tree.tree import Tree
 
 from ..fakes.clock import FakeClock
 from .driving import Recorder, go, think

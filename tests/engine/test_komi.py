@@ -25,7 +25,7 @@ from tests.protocols.analysis.talk import AnalysisTalk
 from tests.protocols.gtp.talk import GtpTalk
 
 from .games.go.katago_rows import foreign
-from .search.test_ends import counting_net
+from .search.tree.test_ownership import counting_net
 
 SAMPLE = Path(__file__).parents[1] / "data" / "go9_train_sample.npz"
 BOARD = "9/9/2X3O2/9/4X4/9/2O3X2/3O5/9"

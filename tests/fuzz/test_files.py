@@ -20,7 +20,7 @@ from az_engine.engine.params import SearchParams
 from az_engine.engine.records.formats import RecordFormat, format_games, read_games
 from az_engine.engine.records.record import Record
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree.tree import Tree
 from az_engine.models.data.formats import shards_of
 from az_engine.models.data.shards import TargetOptions, read_arrays
 from az_engine.models.selfplay.store.frames import frame

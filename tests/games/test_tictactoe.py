@@ -15,8 +15,8 @@ from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
-from az_engine.engine.search.arena import NetPlayer, play_pairs, random_openings
-from az_engine.engine.search.selfplay import SelfPlay, SelfPlayConfig
+from az_engine.engine.search.selfplay.games import SelfPlay, SelfPlayConfig
+from az_engine.engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
 
 from . import DIRECTORY
 from .minimax import Minimax

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from az_engine.engine.games.base import Game
-from az_engine.engine.search.selfplay import SelfPlay
+from az_engine.engine.search.selfplay.games import SelfPlay
 from az_engine.models.data.dataset import Positions
 from az_engine.models.selfplay.nets.promotion import Promotion
 from az_engine.models.selfplay.nets.rating import Ladder

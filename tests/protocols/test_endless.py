@@ -11,7 +11,7 @@ import pytest
 import az_engine as az
 from az_engine.engine.engine import Engine
 from az_engine.engine.params import EngineOptions
-from az_engine.engine.search.recycling import recycle
+from az_engine.engine.search.tree.recycling import recycle
 from az_engine.protocols.serve.server import Rules
 
 from .analysis.talk import AnalysisTalk

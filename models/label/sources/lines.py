@@ -17,7 +17,7 @@ from ....engine.games.base import Game, State
 from ....engine.games.outcome import RUNNING
 from ....engine.params import SearchParams
 from ....engine.search.search import Search
-from ....engine.search.tree import Tree
+from ....engine.search.tree.tree import Tree
 from ....engine.settings import setting
 from ...data.shards import Records
 from ...net.providers import load_evaluator

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....engine.errors import NetError
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator, Output, Planes
-from ....engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
+from ....engine.search.selfplay.games import PlayedGame, SelfPlay, SelfPlayConfig
 from ..config import RunConfig
 from ..store.replay import WORKER_SHIFT
 from .link import HALVES, Link, Shape

@@ -33,7 +33,7 @@ from ....engine.nets.onnx.session import PROVIDERS, load_onnxruntime
 from ....engine.nets.opinions import expected_points, legal_actions, softmax
 from ....engine.nets.positions import encode, random_lines
 from ....engine.nets.weights import dense_net
-from ....engine.search.selfplay import SelfPlay, SelfPlayConfig
+from ....engine.search.selfplay.games import SelfPlay, SelfPlayConfig
 from ...fields import Values
 from ...net.evaluator import Precision, TorchEvaluator, read_network, torch_device
 from .learning import learner_parts, run_parts

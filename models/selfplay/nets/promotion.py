@@ -14,7 +14,7 @@ from typing import Any
 
 from ....engine.errors import DataError, NetError
 from ....engine.games.base import Game
-from ....engine.search.arena import NetPlayer, play_pairs, random_openings
+from ....engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
 from ...data.dataset import Positions
 from ...net.providers import own_evaluator
 from ...storage import Patience

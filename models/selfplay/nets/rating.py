@@ -22,7 +22,7 @@ from ....engine.errors import DataError
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
 from ....engine.os.files import write_atomically
-from ....engine.search.arena import NetPlayer, play_pairs, random_openings
+from ....engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
 from ...net.providers import own_evaluator
 from ...storage import Patience
 from ...train.log import read_log

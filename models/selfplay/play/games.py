@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator
-from ....engine.search.selfplay import PlayedGame, SelfPlay
+from ....engine.search.selfplay.games import PlayedGame, SelfPlay
 from ...net.providers import own_evaluator
 from ..boards import Board
 from ..config import RunConfig

@@ -133,7 +133,7 @@ def self_play(
     True
     """
     from ..engine.nets.weights import load_evaluator
-    from ..engine.search.selfplay import SelfPlay, SelfPlayConfig
+    from ..engine.search.selfplay.games import SelfPlay, SelfPlayConfig
 
     rules = get_game(game)
     config = SelfPlayConfig(**{"games": min(games, 64), **options})

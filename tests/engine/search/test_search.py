@@ -15,10 +15,10 @@ from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
-from az_engine.engine.search.cache import PositionCache
-from az_engine.engine.search.recycling import keep
+from az_engine.engine.search.leaves.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree.recycling import keep
+from az_engine.engine.search.tree.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
 from ..games.chess.naive_mates import mates

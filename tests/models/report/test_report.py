@@ -12,7 +12,7 @@ from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.bench.match.tournament import JOURNAL
 from az_engine.cli import main
 from az_engine.engine.games import get_game
-from az_engine.engine.search.states import SeenState, Snapshot
+from az_engine.engine.search.tree.most_visited import SeenState, Snapshot
 from az_engine.models.report.architectures import KINDS, Compared, as_json
 from az_engine.models.report.curves import FILE, Curve, Point, draw
 from az_engine.models.report.diagrams import draw_board

@@ -13,7 +13,7 @@ from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.params import paper_params
-from az_engine.engine.search.arena import NetPlayer, Seat
+from az_engine.engine.search.selfplay.matches import NetPlayer, Seat
 
 
 class Perfect:

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from az_engine.engine.errors import DataError, NetError, OptionError
-from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
+from az_engine.engine.search.selfplay.games import PlayedGame, SelfPlay, SelfPlayConfig
 from az_engine.models.fields import merged
 from az_engine.models.net.evaluator import TorchEvaluator
 from az_engine.models.selfplay.config import RunConfig

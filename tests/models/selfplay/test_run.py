@@ -35,7 +35,7 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
 from az_engine.engine.records.formats import read_games
-from az_engine.engine.search.arena import NetPlayer
+from az_engine.engine.search.selfplay.matches import NetPlayer
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
 from az_engine.models.net import providers

@@ -27,9 +27,9 @@ from az_engine.engine.info import ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
-from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.leaves.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree.tree import Tree
 from az_engine.models.report.runpage import write_run_page
 from az_engine.protocols.page import report
 from az_engine.protocols.page.review import judge_game

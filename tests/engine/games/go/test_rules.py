@@ -25,7 +25,7 @@ from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree.tree import Tree
 
 from ..test_contract import compare_leaves, random_paths
 from . import agreement, gnugo

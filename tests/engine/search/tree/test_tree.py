@@ -1,0 +1,137 @@
+"""The tree's storage: packed priors, memory, and subtrees that are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from az_engine.engine.games import get_game
+from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.nets.evaluator import UniformEvaluator
+from az_engine.engine.params import SearchParams
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree.puct import puct_params, select
+from az_engine.engine.search.tree.recycling import keep
+from az_engine.engine.search.tree.results import RootView
+from az_engine.engine.search.tree.tree import (
+    EDGE,
+    EDGES,
+    MOST_NODES,
+    NODE,
+    NODES,
+    Tree,
+    expand,
+    pack_priors,
+    unpack_priors,
+)
+
+from ..reference_search import round_prior
+
+CHESS = get_game("chess")
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=50))
+def test_packed_priors(priors: list[float]) -> None:
+    values = np.array(priors, np.float32)
+    unpacked = unpack_priors(pack_priors(values))
+    assert unpacked.tolist() == [round_prior(value) for value in values]
+
+
+def test_packed_priors_are_close_and_in_order() -> None:
+    values = np.sort(np.concatenate([10 ** np.linspace(-9, 0, 20_000), [1.0, 0.5, 0.25]])).astype(np.float32)
+    packed = pack_priors(values)
+    assert packed.dtype == np.uint16
+    unpacked = unpack_priors(packed)
+    assert (np.diff(packed.astype(np.int64)) >= 0).all()
+    assert (np.abs(unpacked - values) <= values * 2.0**-12).all()
+    assert unpacked[-1] == 1.0
+
+
+def grown(memory: int, visits: int) -> Tree:
+    tree = Tree(memory)
+    search = Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(), CHESS.initial(), visits=visits)
+    search.run(lambda: False)
+    assert search.error is None
+    return tree
+
+
+@pytest.mark.parametrize("megabytes", [1, 16, 64])
+def test_memory_is_bounded(megabytes: int) -> None:
+    tree = Tree(megabytes << 20)
+    search = Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(), CHESS.initial())
+    search.run(lambda: tree.full)
+    used = int(tree.counters[NODES]) * (NODE.itemsize + 16) + int(tree.counters[EDGES]) * EDGE.itemsize
+    assert 0.98 < used / (megabytes << 20) <= 1.0
+    assert tree.used > 0.98
+
+
+def test_records_are_small() -> None:
+    assert NODE.itemsize <= 48
+    assert EDGE.itemsize == 8
+    tree = grown(64 << 20, 20_000)
+    used = int(tree.counters[NODES]) * NODE.itemsize + int(tree.counters[EDGES]) * EDGE.itemsize
+    assert used / int(tree.counters[NODES]) < 370
+
+
+def test_edges_lie_in_the_order_of_their_priors() -> None:
+    tree = grown(16 << 20, 5000)
+    for node in range(0, int(tree.counters[NODES]), 7):
+        edges, children = tree.children_of(node)
+        assert (np.diff(edges["prior"].astype(np.int64)) <= 0).all()
+        assert (edges["child"][: len(children)] >= 0).all()
+        assert (edges["child"][len(children) :] == -1).all()
+        assert (children["parent"] == node).all()
+
+
+def test_keeping_again_and_again() -> None:
+    """A game's worth of moves: each time the tree shrinks to the subtree, which stays consistent."""
+    tree = grown(16 << 20, 30_000)
+    line = CHESS.initial()
+    for _ in range(6):
+        edges, children = tree.children_of(tree.root)
+        best = int(np.argmax(children["n"]))
+        move, visits, before = int(edges[best]["move"]), int(children[best]["n"]), int(tree.counters[NODES])
+        tree.root = tree.child(tree.root, move)
+        keep(tree, tree.root)
+        line = CHESS.play(line, move)
+        count = int(tree.counters[NODES])
+        assert count < before
+        assert int(tree.nodes[0]["n"]) == visits
+        nodes = tree.nodes[:count]
+        assert (nodes["parent"][1:] < np.arange(1, count)).all()
+        expanded = nodes["first_edge"] >= 0
+        assert int(nodes["edges"][expanded].sum()) == int(tree.counters[EDGES])
+        search = Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(), CHESS.window(line), visits=3000)
+        search.run(lambda: False)
+        assert search.error is None
+        assert int(tree.nodes[0]["n"]) == visits + 3000
+
+
+def test_clear() -> None:
+    tree = grown(16 << 20, 1000)
+    tree.clear()
+    assert tree.root == 0
+    assert tree.counters[:MOST_NODES].tolist() == [1, 0, 0, 0, 0]
+    assert tree.counters[MOST_NODES] > 900  # memory that stays committed
+    assert tree.child(0, 1) == -1
+    assert tree.used < 0.001
+
+
+def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
+    """The side to move at a terminal leaf may have won (shogi's declaration, Go's score): its parent has lost."""
+    tree = Tree(1 << 20)
+    params = puct_params(SearchParams())
+    leaves = CHESS.encoder.make_leaves(1, 8)
+    leaves.moves[0, 0], leaves.priors[0, 0] = CHESS.parse_move(CHESS.initial()[0], "e2e4"), 1.0
+    for outcome in (RUNNING, WIN):
+        assert select(tree.arrays, params, 0, leaves, 1, 1) == (1, 0)
+        leaves.rows["count"], leaves.rows["outcome"] = 1, outcome
+        expand(tree.arrays, leaves, 1, True, None)
+    root, child = tree.nodes[0], tree.nodes[1]
+    assert (child["bound"], child["plies"]) == (WIN, 1)
+    assert (root["bound"], root["plies"]) == (LOSS, 2)
+    assert root["w"] == -1.0
+    (line,) = RootView(CHESS, tree, CHESS.initial()).lines(1)
+    assert line.mate == -1
