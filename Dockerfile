@@ -16,13 +16,14 @@ RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
 ARG RUNTIME=onnxruntime
-COPY constraints.txt /tmp/
+COPY requirements.txt /tmp/
 COPY --from=build /wheels /tmp/wheels
 # hadolint ignore=DL3013 # the version of onnxruntime-gpu is open
-RUN pip install --no-cache-dir --constraint /tmp/constraints.txt /tmp/wheels/*.whl \
+RUN pip install --no-cache-dir --require-hashes --requirement /tmp/requirements.txt \
+    && pip install --no-cache-dir --no-deps /tmp/wheels/*.whl \
     && if [ "${RUNTIME}" != onnxruntime ]; then pip uninstall --yes onnxruntime \
     && pip install --no-cache-dir "${RUNTIME}"; fi \
-    && rm -r /tmp/wheels /tmp/constraints.txt \
+    && rm -r /tmp/wheels /tmp/requirements.txt \
     && useradd --create-home --uid 10001 az
 USER 10001
 WORKDIR /home/az
