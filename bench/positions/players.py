@@ -30,7 +30,8 @@ def read_players(texts: list[str], common: MoveLimit, protocol: str) -> list[Pla
     if len({spec.name for spec in specs}) < len(specs):
         raise OptionError("two players have the same name; give one of them name=")
     for spec in specs:
-        limits_of(spec)
+        if protocol != "gtp" or spec.is_az_engine:  # GTP tells few limits: other engines may have their own
+            limits_of(spec)
     return specs
 
 

@@ -155,6 +155,18 @@ class GtpClient(EngineClient):
             return None
         return float(found[2] or 0) * (-1 if (found[1] or "").upper() == "W" else 1)
 
+    def ask(self, line: str, seconds: float) -> tuple[bool, str]:
+        """Send a command of any kind: (success, the response's text). The next game is set up anew. BLOCKS."""
+        self._check_idle()
+        self._held = None
+        return self._try(line, seconds)
+
+    def limit(self, limits: Limits, mover: int) -> None:
+        """Send the limits of the next move, for :meth:`ask`. Errors: as :meth:`go`. BLOCKS."""
+        self._tell_time(limits, mover)
+        self._tell_visits(limits)
+        self._tell_left(limits, mover)
+
     # ------------------------------------------------------------------ its board
 
     def _show(self, root: str, moves: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ def test_going_on_after_kills(tmp_path: Path) -> None:
             lines = (out / JOURNAL).read_bytes().split(b"\n")[:-1] if (out / JOURNAL).exists() else []
             if len(lines) >= len(seen) + 2:
                 break
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended by itself, where this process got no turn
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         whole = [json.loads(line) for line in (out / JOURNAL).read_bytes().split(b"\n")[:-1]]
         now = {game["number"]: game["moves"] for game in whole}

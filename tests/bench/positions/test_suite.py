@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.positions.suite import Task, read_suite
+from az_engine.bench.positions.epd import Task, read_suite
+from az_engine.bench.positions.regression import read_regression
 from az_engine.cli import main
 from az_engine.engine.errors import DataError
 
@@ -107,3 +108,54 @@ def test_players_solve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "have the same name" in capsys.readouterr().err
     assert main(["suite", str(path), "-P", "default", "--seconds", "0"]) == 2
     assert "0.001 to 600" in capsys.readouterr().err
+
+
+REGRESSION = """\
+loadsgf games/one.sgf 2
+1 reg_genmove white
+#? [D4|E4]
+2 attack E5
+#? [0]
+play white E4
+reg_genmove black
+# between them
+#? [!(A1|PASS)]*
+3 reg_genmove black
+"""
+
+
+def test_questions_of_a_regression_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "seki.tst"
+    path.write_text(REGRESSION)
+    first, second = read_regression(path)
+    assert (first.name, first.colour, first.mover, first.solution) == ("seki 1", "white", 1, "D4, E4")
+    assert first.commands == (f"loadsgf {tmp_path.resolve()}/games/one.sgf 2",)
+    assert [first.solved_by(move) for move in ("D4", "e4", "D44", None)] == [True, True, False, False]
+    assert (second.name, second.commands, second.solution) == ("seki line 7", ("play white E4",), "not A1, PASS")
+    assert [second.solved_by(move) for move in ("A1", "pass", "A10", None)] == [False, False, True, False]
+    assert "ask for no move: 1" in capsys.readouterr().err
+    path.write_text(REGRESSION.replace("D4|E4", "D4|("))
+    assert [question.name for question in read_regression(path)] == ["seki line 7"]
+    assert "seki.tst, line 3: " in capsys.readouterr().err
+    path.write_text("1 attack E5\n#? [0]\n")
+    with pytest.raises(DataError, match="asks for no move"):
+        read_regression(path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_regression(tmp_path / "none.tst")
+
+
+@pytest.mark.slow
+def test_players_answer_a_regression_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    games = tmp_path / "games"
+    games.mkdir()
+    (games / "one.sgf").write_text("(;SZ[9];B[ee];W[de];B[df];W[ff])")
+    path = tmp_path / "own.tst"
+    path.write_text(REGRESSION.replace("D4|E4", "[A-J][1-9]"))
+    assert main(["suite", str(path), "-P", "uniform visits=8 option.threads=1", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["player"], row["positions"], row["solved"]) == ("az-engine uniform", 2, 2)
+    assert main(["suite", str(path), str(suite(tmp_path, MATE)), "-P", "default"]) == 2
+    assert "either EPD or .tst" in capsys.readouterr().err
+    path.write_text(REGRESSION.replace("one.sgf", "two.sgf"))
+    assert main(["suite", str(path), "-P", "uniform visits=8"]) == 2
+    assert "own 1: it refuses loadsgf" in capsys.readouterr().err
