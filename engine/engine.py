@@ -40,8 +40,9 @@ from .search.mate import MateSolver
 from .search.search import Scope, Search, expected_end
 from .search.strength import limit_strength
 from .search.tree.most_visited import Snapshot, look
+from .search.tree.nodes import follow
 from .search.tree.results import final_line
-from .search.tree.tree import Tree, follow
+from .search.tree.tree import Tree
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend

@@ -37,10 +37,11 @@ from .search.leaves.cache import PositionCache
 from .search.leaves.policy import digest
 from .search.leaves.simulations import growth_entry, growth_kernel
 from .search.search import Scope, Search
+from .search.tree.nodes import EDGES, NODES
 from .search.tree.puct import select
 from .search.tree.recycling import keep
 from .search.tree.results import RootView
-from .search.tree.tree import EDGES, NODES, Tree
+from .search.tree.tree import Tree
 
 _MOVES = 4  # of every made-up position
 _HEARTBEAT_S = 5.0

@@ -20,9 +20,9 @@ from .os.process import start_thread
 from .params import EngineOptions
 from .search.mate import MateSolver
 from .search.search import Search
+from .search.tree.nodes import DEPTH_MAX, DEPTH_SUM
 from .search.tree.ownership import Averages
 from .search.tree.results import RootView, visit_lead
-from .search.tree.tree import DEPTH_MAX, DEPTH_SUM
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this

@@ -18,8 +18,9 @@ from ...engine.limits import Limits
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import EngineOptions, SearchParams
 from ...engine.search.search import Search
+from ...engine.search.tree.nodes import NODES
 from ...engine.search.tree.recycling import recycle
-from ...engine.search.tree.tree import NODES, Tree
+from ...engine.search.tree.tree import Tree
 from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, show
 from .startup import add_net_argument, ask, check_net, dialogue, engine_of

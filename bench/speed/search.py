@@ -29,7 +29,8 @@ from ...engine.nets.weights import dense_net, load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.leaves.cache import PositionCache
 from ...engine.search.search import Scope, Search
-from ...engine.search.tree.tree import EDGE, EDGES, NODE, NODES, Tree
+from ...engine.search.tree.nodes import EDGE, EDGES, NODE, NODES
+from ...engine.search.tree.tree import Tree
 from .measure import Measurement, show
 
 _MEMORY = 512 << 20  # bytes for the tree

@@ -23,11 +23,12 @@ from .leaves.cache import PositionCache
 from .leaves.minibatch import Minibatch
 from .leaves.symmetry import salt
 from .root_mates import RootMates
+from .tree.nodes import MAX_DEPTH, NODES, Ends
 from .tree.ownership import Averages
 from .tree.puct import puct_params
 from .tree.recycling import recycle
 from .tree.results import best_children
-from .tree.tree import MAX_DEPTH, NODES, Ends, Tree
+from .tree.tree import Tree
 from .workers import BatchStepper, KernelStepper, SearchState, Stepper, abilities
 
 _WAIT_S = 0.002  # for another worker's leaf

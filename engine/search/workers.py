@@ -21,9 +21,10 @@ from ..nets.evaluator import CompiledNet, Evaluator, Turn
 from ..params import SearchParams
 from .leaves.minibatch import Minibatch
 from .leaves.simulations import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
+from .tree.expansion import offer
 from .tree.puct import puct_params
 from .tree.transpositions import NONE_SHARED, Positions
-from .tree.tree import Tree, offer
+from .tree.tree import Tree
 
 _GROWN = 256  # simulations at a time of a kernel
 _UNBOUNDED = 1 << 62  # simulations

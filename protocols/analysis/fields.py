@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any, NoReturn
 
 from ...engine.errors import AzError
+from ..fields import Fields, is_integer, parts
 
 COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}
 _DEEPEST = 60  # levels of arrays and objects
-PART_BYTES = 64  # about what Python keeps for a value of JSON
 _MOST_PARTS = 100_000  # values in one object
-_MOST_UNKNOWN = 20  # of which each gets its warning
 
 
 class QueryError(AzError):
@@ -44,11 +42,6 @@ def read_object(line: str) -> dict[str, Any]:
     return given
 
 
-def parts(line: str) -> int:
-    """The values in JSON, at most: what Python makes of them takes many times their bytes."""
-    return line.count(",") + line.count("[") + line.count("{")
-
-
 def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
@@ -62,59 +55,19 @@ def _depth(given: Any) -> int:
     return depth
 
 
-class Fields:
+class QueryFields(Fields):
     """The fields of one object. Every method raises QueryError for a value of the wrong kind."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._given = given
-        self._known = {"id"}
+    def fault(self, name: str, words: str) -> QueryError:
+        return QueryError(words, name)
 
-    def __contains__(self, name: str) -> bool:
-        self._known.add(name)
-        return name in self._given
-
-    def get(self, name: str) -> Any:
-        """Its value; None without it."""
-        return self._given[name] if name in self else None
-
-    def unknown(self) -> list[str]:
-        """Fields that nobody has asked for, the first ones."""
-        return [name for name in self._given if name not in self._known][:_MOST_UNKNOWN]
-
-    def boolean(self, name: str) -> bool:
+    def flag(self, name: str) -> bool:
         """False without it."""
-        if name not in self:
-            return False
-        value = self._given[name]
-        if not isinstance(value, bool):
-            raise QueryError("Must be a boolean", name)
-        return value
-
-    def integer(self, name: str, low: int, high: int, words: str) -> int:
-        value = self.get(name)
-        if not is_integer(value) or not low <= value <= high:
-            raise QueryError(words, name)
-        return int(value)
-
-    def number(self, name: str, low: float, high: float, words: str) -> float:
-        value = self.get(name)
-        try:
-            number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-        except OverflowError:
-            number = math.nan
-        if not low <= number <= high:
-            raise QueryError(words, name)
-        return number
+        return self.boolean(name, "Must be a boolean")
 
     def integers(self, name: str, words: str) -> list[int]:
-        value = self.get(name)
-        if not isinstance(value, list) or not all(map(is_integer, value)):
-            raise QueryError(words, name)
-        return value
-
-    def string(self, name: str, words: str) -> str:
-        value = self.get(name)
-        if not isinstance(value, str):
+        value: list[int] = self.typed(name, list, words)
+        if not all(map(is_integer, value)):
             raise QueryError(words, name)
         return value
 
@@ -125,7 +78,3 @@ class Fields:
         if colour is None:
             raise QueryError('Must be "b" or "w"', name)
         return colour
-
-
-def is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -16,7 +16,7 @@ from ..gtp.board import PASS, STONES, GtpError, Size, other, point, read_vertex,
 from ..gtp.game import SIZES, SKIP, Start, empty
 from ..gtp.rules import Rules, read_rules
 from ..loader import EngineSeam
-from .fields import COLOURS, Fields, QueryError
+from .fields import COLOURS, QueryError, QueryFields
 
 MOST_MOVES = 2_000  # of a query; no game of people has a third of them
 _AT_ONCE = 200  # moves that are played before the next look whether the turn is still wanted
@@ -74,7 +74,7 @@ class Notation(Protocol):
 
     first: str  # colour of the first player
 
-    def read(self, fields: Fields) -> Played:
+    def read(self, fields: QueryFields) -> Played:
         """The game that a query's fields name, no move of it replayed. Errors: QueryError."""
 
     def move(self, word: Any, played: Played) -> str:
@@ -90,7 +90,7 @@ class GoNotation:
         """``sizes``: of board that the net plays; none: all."""
         self._sizes = sizes
 
-    def read(self, fields: Fields) -> Played:
+    def read(self, fields: QueryFields) -> Played:
         size = self._size(fields)
         stones = self._pairs(fields, "initialStones", size) if "initialStones" in fields else []
         if "moves" not in fields:
@@ -119,7 +119,7 @@ class GoNotation:
             _read_root(f"go{size}", root, "initialStones")
         return Played(f"go{size}", root, tuple(words), tuple(ends), turns, size, placed, (*moves,))
 
-    def _size(self, fields: Fields) -> Size:
+    def _size(self, fields: QueryFields) -> Size:
         words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
         size = Size(*(fields.integer(f"board{axis}Size", SIZES.start, SIZES.stop - 1, words) for axis in "XY"))
         sizes = self._sizes()
@@ -129,7 +129,7 @@ class GoNotation:
                 raise QueryError(f"This net plays on {boards}, not on {size}", f"board{axis}Size")
         return size
 
-    def _pairs(self, fields: Fields, name: str, size: Size) -> list[tuple[str, str]]:
+    def _pairs(self, fields: QueryFields, name: str, size: Size) -> list[tuple[str, str]]:
         given = fields.get(name)
         if not isinstance(given, list) or not all(
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair) for pair in given
@@ -158,7 +158,7 @@ class PlainNotation:
         self._game = game
         self.first = "w" if get_game(game).protocol == "uci" else "b"
 
-    def read(self, fields: Fields) -> Played:
+    def read(self, fields: QueryFields) -> Played:
         if "moves" not in fields:
             raise QueryError("Must specify an array of moves", "moves")
         moves = fields.get("moves")
@@ -253,7 +253,7 @@ def _vertex(word: str, size: Size, field: str) -> str:
         raise QueryError(f"Could not parse board location: {word[:40]}", field) from None
 
 
-def _rules(fields: Fields) -> Rules:
+def _rules(fields: QueryFields) -> Rules:
     given = fields.get("rules")
     if not isinstance(given, str | dict):
         raise QueryError(_RULES, "rules")

@@ -12,7 +12,7 @@ from ...engine.limits import Limits
 from ...engine.params import EngineOptions
 from ..gtp.params import OPTION_OF, countable
 from ..options import BY_KEY, OptionValues, Value
-from .fields import Fields, QueryError
+from .fields import QueryError, QueryFields
 from .positions import Notation, Played
 
 MOST_TURNS = 10_000  # of one query
@@ -21,6 +21,7 @@ _MOST_VISITS = 1 << 50
 _PRIORITY = 0x3FFFFFFFFFFFFFFF
 _LEAST_INTERVAL_MS = 50  # between reports
 _ONCE_MS = 10**9  # between reports: only the last one comes
+_MOST_UNKNOWN = 20  # fields, of which each gets its warning
 _TYPO = "Unexpected or unused field, do you have a typo?"
 _ENTRIES = "Must be a list of dicts with subfields 'player', 'moves', 'untilDepth'"
 _TURNS = "Must specify an array of integers indicating turns to analyze"
@@ -87,7 +88,7 @@ def read_query(
 
     ``most_visits``: without ``maxVisits``. Errors: QueryError.
     """
-    fields = Fields(given)
+    fields = QueryFields(given)
     played = notation.read(fields)
     turns = _turns(fields, played)
     settings = _settings(fields, notation, values, warn)
@@ -98,7 +99,7 @@ def read_query(
     visits = min(visits, settings.playouts or visits)
     first, every = _interval(fields)
     allow, avoid = _restrictions(fields, notation, played, warn)
-    spread, spread_stdev = fields.boolean("includeMovesOwnership"), fields.boolean("includeMovesOwnershipStdev")
+    spread, spread_stdev = fields.flag("includeMovesOwnership"), fields.flag("includeMovesOwnershipStdev")
     limits = Limits(
         nodes=visits,
         movetime=None if seconds is None else max(round(1000 * seconds), 1),
@@ -129,20 +130,20 @@ def read_query(
         else 15,
         first,
         every,
-        ownership=fields.boolean("includeOwnership"),
-        ownership_stdev=fields.boolean("includeOwnershipStdev"),
+        ownership=fields.flag("includeOwnership"),
+        ownership_stdev=fields.flag("includeOwnershipStdev"),
         moves_ownership=spread,
         moves_ownership_stdev=spread_stdev,
-        policy=fields.boolean("includePolicy"),
-        pv_visits=fields.boolean("includePVVisits"),
-        no_result=fields.boolean("includeNoResultValue"),
+        policy=fields.flag("includePolicy"),
+        pv_visits=fields.flag("includePVVisits"),
+        no_result=fields.flag("includeNoResultValue"),
     )
-    for name in fields.unknown():
+    for name in fields.unknown(_MOST_UNKNOWN):
         warn(name, _TYPO)
     return query
 
 
-def _turns(fields: Fields, played: Played) -> dict[int, int]:
+def _turns(fields: QueryFields, played: Played) -> dict[int, int]:
     """The priority of each turn to analyse, by turn."""
     turns = [played.moves]
     if "analyzeTurns" in fields:
@@ -178,7 +179,9 @@ class _Settings(NamedTuple):
     alone: bool  # nets of KataGo see no move before the root
 
 
-def _settings(fields: Fields, notation: Notation, values: OptionValues, warn: Callable[[str, str], None]) -> _Settings:
+def _settings(
+    fields: QueryFields, notation: Notation, values: OptionValues, warn: Callable[[str, str], None]
+) -> _Settings:
     """What ``overrideSettings`` and its like say."""
     values, perspective, seconds = values.copy(), notation.first, None
     playouts, alone = 0, True
@@ -216,7 +219,7 @@ def _settings(fields: Fields, notation: Notation, values: OptionValues, warn: Ca
     return _Settings(values.engine_options(), perspective, seconds, playouts, alone)
 
 
-def _overriding(fields: Fields) -> dict[str, Any]:
+def _overriding(fields: QueryFields) -> dict[str, Any]:
     settings = fields.get("overrideSettings") if "overrideSettings" in fields else {}
     if not isinstance(settings, dict):
         raise QueryError("Must be an object", "overrideSettings")
@@ -255,7 +258,7 @@ def _unusable(reason: str) -> QueryError:
     return QueryError(f"Could not set settings: {reason}", "overrideSettings")
 
 
-def _interval(fields: Fields) -> tuple[float, float]:
+def _interval(fields: QueryFields) -> tuple[float, float]:
     """Milliseconds before the first report and between reports; 0 for none."""
     every = first = 0.0
     if "reportDuringSearchEvery" in fields:
@@ -267,7 +270,7 @@ def _interval(fields: Fields) -> tuple[float, float]:
 
 
 def _restrictions(
-    fields: Fields, notation: Notation, played: Played, warn: Callable[[str, str], None]
+    fields: QueryFields, notation: Notation, played: Played, warn: Callable[[str, str], None]
 ) -> tuple[tuple[frozenset[str] | None, ...], tuple[frozenset[str], ...]]:
     """The moves that black and white may search at the root (None: all), and those that they may not."""
     allow: list[frozenset[str] | None] = [None, None]
@@ -280,7 +283,7 @@ def _restrictions(
         raise QueryError(_ENTRIES, name)
     depths = []
     for entry in entries:
-        parts = Fields(entry)
+        parts = QueryFields(entry)
         if not all(part in parts for part in ("player", "moves", "untilDepth")):
             raise QueryError(_ENTRIES, name)
         try:

@@ -16,13 +16,14 @@ from ... import __version__
 from ...engine.clock import Stopwatch
 from ...engine.errors import AzError
 from ...engine.params import EngineOptions
+from ..fields import is_integer
 from ..gtp.questions import model
 from ..lines import LineReader, LineWriter, one_line
 from ..options import OptionValues
 from ..session import CLOSE_PATIENCE_S, STEP_BYTES, Session
 from .analyst import AnalysisEngine, Analyst, Replay, Turn, Turns
 from .answer import no_results, warning
-from .fields import QueryError, is_integer, read_object
+from .fields import QueryError, read_object
 from .positions import GoNotation, Notation, PlainNotation
 from .query import read_query
 

@@ -48,7 +48,7 @@ class Judgement:
     @classmethod
     def read(cls, given: Request) -> Judgement:
         """What the page has kept. Errors: DataError."""
-        score, lead = given.number("score", 0.0, 1.0), given.number("lead", -1000.0, 1000.0)
+        score, lead = given.some_number("score", 0.0, 1.0), given.some_number("lead", -1000.0, 1000.0)
         if score is None:
             raise DataError("a value has a score")
         return cls(

@@ -26,7 +26,7 @@ from ...engine.records.formats import format_named, left_out
 from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
-from ..analysis.fields import PART_BYTES, parts
+from ..fields import PART_BYTES, parts
 from ..languages import ENGLISH, languages, translated
 from ..lines import MAX_LINE, LineWriter, one_line
 from ..options import BY_KEY, OptionValues
@@ -228,9 +228,9 @@ class PageSession(Session[PageEngine]):
         root = asked.text("root")
         if start is not None:
             size, handicap = start.whole("size", 2, 25, 9), start.whole("handicap", 0, 9, 0)
-            komi = start.number("komi", -400.0, 400.0)
+            komi = start.some_number("komi", -400.0, 400.0)
             root = empty_board(self.game, size, komi, start.text("rules") or "tromp-taylor", handicap)
-        self._sheet.write_native(asked.flag("kanji"))
+        self._sheet.write_native(asked.boolean("kanji"))
         self._sheet.hold(root, asked.words("moves"))
         known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
         lines = asked.words("lines")[: len(self._sheet.moves) + 1]
@@ -244,7 +244,7 @@ class PageSession(Session[PageEngine]):
         Errors: AzError.
         """
         sheet = self._held(asked)
-        dead = self._dead() if asked.flag("propose") else asked.words("dead")
+        dead = self._dead() if asked.boolean("propose") else asked.words("dead")
         return partial(self._say, "count", asked.id, **sheet.counted(dead, asked.text("toggle")))
 
     def _dead(self) -> list[str]:
@@ -318,7 +318,7 @@ class PageSession(Session[PageEngine]):
         sheet.words_of(tree)  # all are legal
         names = asked.words("names")
         known = (names[0], names[1]) if len(names) == 2 else ("", "")
-        result = asked.integer("result", -1, 1)
+        result = asked.some_integer("result", -1, 1)
         if source is None:
             return merged(Record.of_line((), sheet.root, result, names=known), sheet.root, sheet.moves, tree)
         form = format_named(sheet.game.record_formats, source.text("format") or "")
@@ -357,8 +357,8 @@ class PageSession(Session[PageEngine]):
     def _prepare(self, asked: Request, stops: int) -> Event:
         """Make the engine ready for a search, on the worker."""
         sheet = self._held(asked)
-        playing = asked.flag("play")
-        elo = asked.integer("elo", LOWEST, HIGHEST) if playing else None
+        playing = asked.boolean("play")
+        elo = asked.some_integer("elo", LOWEST, HIGHEST) if playing else None
         limits, states = self._limits(asked, limited=elo is not None), asked.whole("states", 0, 20, 0)
         if asked.text("net") is not None:
             self.values.set(BY_KEY["weights_file"], self._nets[asked.choice("net", tuple(self._nets))])
@@ -371,14 +371,14 @@ class PageSession(Session[PageEngine]):
             resign_cp=None,
             resign_permille=RESIGN_PERMILLE if playing and len(sheet.moves) > 20 else 0,
         )
-        if asked.flag("fresh"):
+        if asked.boolean("fresh"):
             engine.new_tree()
         engine.set_position(sheet.root, sheet.moves)
         return partial(self._begin, asked, limits, states, stops)
 
     def _limits(self, asked: Request, *, limited: bool) -> Limits:
         """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
-        visits, seconds = asked.integer("visits", 1, 10**9), asked.number("seconds", 0.01, 3600.0)
+        visits, seconds = asked.some_integer("visits", 1, 10**9), asked.some_number("seconds", 0.01, 3600.0)
         clock = asked.table("clock")
         left = [None if clock is None else clock.whole(side, 0, _MOST_MS, 0) for side in ("first", "second")]
         add, byoyomi = (0 if clock is None else clock.whole(name, 0, _MOST_MS, 0) for name in ("add", "byoyomi"))

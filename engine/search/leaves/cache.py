@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...games.leaves import Leaves, make_leaves
 from ...games.outcome import RUNNING
 from ...kernels.jit import borrow, device, entry, kernel
-from ..tree.tree import Ends, copy_ends, make_ends
+from ..tree.nodes import Ends, copy_ends, make_ends
 
 ENTRY = np.dtype(
     [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True

@@ -23,10 +23,11 @@ from ...kernels.jit import entry
 from ...nets.evaluator import Evaluator, Output
 from ...params import SearchParams
 from ..tree.biases import Biases, make_biases
+from ..tree.expansion import expand
+from ..tree.nodes import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, make_ends
 from ..tree.ownership import apply_rules, note_finished, note_outputs
 from ..tree.puct import PARAMS, select
 from ..tree.recycling import Kept
-from ..tree.tree import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, expand, make_ends
 from .cache import PositionCache
 from .policy import digest, keep_only, put_first
 from .symmetry import turn

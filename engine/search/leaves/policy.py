@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...games.outcome import RUNNING
 from ...kernels.jit import borrow, device, kernel
-from ..tree.tree import pack_prior
+from ..tree.nodes import pack_prior
 
 _FEW = 40  # up to so many moves, insertion sort is faster
 
@@ -155,7 +155,7 @@ def _follow_advice(leaves, b):
 
 @kernel
 def digest(leaves, count, logits, values, temperature):
-    """Turn the rows of one evaluation into what ``tree.expand`` takes.
+    """Turn the rows of one evaluation into what ``expansion.expand`` takes.
 
     logits f4[K, A] and values f4[K, 3 or 1]: a leaf's are in row ``row``, negative where none was needed; temperature
     f4: of the softmax. Of the leaves priors, value and draw are written and moves sorted, by falling prior.

@@ -22,9 +22,10 @@ from ...games.outcome import RUNNING
 from ...kernels.atomics import make_spinlock
 from ...kernels.jit import borrow, device, entry, keep, kernel
 from ...nets.evaluator import CompiledNet, NetFunctions
+from ..tree.expansion import Pass, add_edges, expand_leaf, release
+from ..tree.nodes import EDGE, FULL, NODE, TreeArrays, tree_of
 from ..tree.puct import PARAMS, Wanted, select_from
 from ..tree.transpositions import NONE_SHARED, Positions, Way, find_twin, make_alias, remember_node
-from ..tree.tree import EDGE, FULL, NODE, Pass, TreeArrays, add_edges, expand_leaf, release, tree_of
 from .policy import outcome_of, softmax_in_place, sort_row
 
 _PATIENCE = 2000  # selections of a leaf that another thread evaluates, one after another

@@ -19,21 +19,9 @@ from ...nets.evaluator import Evaluator, Output, Planes
 from ...params import SearchParams
 from ..leaves.cache import PositionCache
 from ..leaves.minibatch import Minibatch
+from ..tree.expansion import ALONE
+from ..tree.nodes import EDGE, EDGES, FULL, MAX_DEPTH, NODE, NODES, TreeArrays, add_base, compact, new_node, tree_of
 from ..tree.puct import Wanted, puct_params, select_from
-from ..tree.tree import (
-    ALONE,
-    EDGE,
-    EDGES,
-    FULL,
-    MAX_DEPTH,
-    NODE,
-    NODES,
-    TreeArrays,
-    add_base,
-    compact,
-    new_node,
-    tree_of,
-)
 from .root import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...games.outcome import LOSS, RUNNING, WIN
 from ...kernels.jit import device
 from ...kernels.splitmix import draw, draw_dirichlet, draw_gumbel
-from ..tree.tree import pack_prior, unpack_prior
+from ..tree.nodes import pack_prior, unpack_prior
 
 ROOT = np.dtype(
     [

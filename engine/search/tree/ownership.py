@@ -14,7 +14,8 @@ from ...games.leaves import Leaves
 from ...games.outcome import RUNNING
 from ...info import Estimate
 from ...kernels.jit import borrow, device, kernel
-from .tree import NODES, Ends, Tree, copy_ends, make_ends, tree_of
+from .nodes import NODES, Ends, copy_ends, make_ends, tree_of
+from .tree import Tree
 
 _SCALE = 127.0  # of ownership in a byte, see Ends
 _MOST_NODES = 5_000  # that an average reads at each depth, about: smaller subtrees count as their first evaluation

@@ -21,21 +21,9 @@ from ...games.outcome import DRAW, LOSS, RUNNING, WIN
 from ...kernels.atomics import enter, fence, leave
 from ...kernels.jit import borrow, device, kernel
 from ...params import SearchParams
+from .expansion import ALONE, backup, fly, prove, release
+from .nodes import BELOW, DEPTH_MAX, DEPTH_SUM, TAIL, new_node, tree_of, unpack_prior
 from .transpositions import begin_way, is_passed, note_alias, twin_of
-from .tree import (
-    ALONE,
-    BELOW,
-    DEPTH_MAX,
-    DEPTH_SUM,
-    TAIL,
-    backup,
-    fly,
-    new_node,
-    prove,
-    release,
-    tree_of,
-    unpack_prior,
-)
 
 PARAMS = np.dtype(
     [

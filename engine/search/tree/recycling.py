@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from ...kernels.bits import popcount
 from ...kernels.jit import borrow, device, kernel
 from .biases import keep_biases
+from .nodes import BELOW, EDGES, FULL, NODES, RECYCLED, TAIL, UNITS, tree_of
 from .ownership import keep_ends
 from .results import MAX_PV, best_children, best_of
 from .transpositions import NONE_SHARED, slot_of, twin_of
-from .tree import BELOW, EDGES, FULL, NODES, RECYCLED, TAIL, UNITS, Tree, tree_of
+from .tree import Tree
 
 _SHARE = 0.6  # of the memory that stays in use, at most
 _SPARE = 1  # edges that were never visited and stay, of each node

@@ -18,7 +18,7 @@ from ....engine.games.outcome import RUNNING
 from ....engine.kernels.jit import borrow, kernel
 from ....engine.search.leaves.cache import PositionCache
 from ....engine.search.search import Search
-from ....engine.search.tree.tree import NODES, tree_of, unpack_prior
+from ....engine.search.tree.nodes import NODES, tree_of, unpack_prior
 from ....engine.settings import setting
 from ...data.shards import Records
 from ..around import BEGUN, Around, begun_at, draw_results, last_first, shard_format

@@ -54,11 +54,6 @@ def window_games(config: WindowConfig, total: int) -> int:
     return min(config.games, int(c * (1 + 0.4 * ((total / c) ** a - 1) / a)))
 
 
-def replayed(game: Game, record: GameRecord) -> NDArray[np.void]:
-    """The positions State[n] in which the moves of a game were chosen. Errors: DataError for an illegal move."""
-    return line_of_game(game, record)[:-1]
-
-
 class Window(Positions):
     """Games in arrival order; a row is a position, drawn uniformly among those with a policy target."""
 

@@ -18,7 +18,8 @@ from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.nets.weights import dense_net, embedded_net, load_evaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree.tree import EDGES, NODES, Tree
+from az_engine.engine.search.tree.nodes import EDGES, NODES
+from az_engine.engine.search.tree.tree import Tree
 
 GAME = get_game("chess")
 SIZE = 6

@@ -12,7 +12,8 @@ from az_engine.engine.games.outcome import BY_TABLES, RUNNING
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree.tree import NODE, Tree
+from az_engine.engine.search.tree.nodes import NODE
+from az_engine.engine.search.tree.tree import Tree
 
 CHESS = get_game("chess")
 NET = load_evaluator("", CHESS)

@@ -35,7 +35,8 @@ from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.leaves.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree.tree import MOST_EDGES, NODE, UNITS, Tree
+from az_engine.engine.search.tree.nodes import MOST_EDGES, NODE, UNITS
+from az_engine.engine.search.tree.tree import Tree
 from az_engine.models.families import config_of
 from az_engine.models.families.sparse import kernels as feature_kernels
 from az_engine.models.families.sparse.config import SparseConfig

@@ -12,7 +12,7 @@ from az_engine.engine.games.base import Game
 from az_engine.engine.kernels.jit import kernel
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.selfplay.root import choose, plan
-from az_engine.engine.search.tree.tree import unpack_priors
+from az_engine.engine.search.tree.nodes import unpack_priors
 
 from ..pure_net import pure_net
 from . import slow_gumbel

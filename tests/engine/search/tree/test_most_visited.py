@@ -14,7 +14,8 @@ from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree.most_visited import look
-from az_engine.engine.search.tree.tree import EDGES, NODES, Tree
+from az_engine.engine.search.tree.nodes import EDGES, NODES
+from az_engine.engine.search.tree.tree import Tree
 
 SEED = 1123
 Path = tuple[str, ...]

@@ -18,20 +18,11 @@ from az_engine.engine.nets.evaluator import Evaluator, UniformEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.search import Scope, Search
+from az_engine.engine.search.tree.nodes import EDGES, MOST_EDGES, MOST_NODES, NODES, TAIL, UNITS, TreeArrays, follow
 from az_engine.engine.search.tree.ownership import Averages
 from az_engine.engine.search.tree.recycling import recycle
 from az_engine.engine.search.tree.results import RootView
-from az_engine.engine.search.tree.tree import (
-    EDGES,
-    MOST_EDGES,
-    MOST_NODES,
-    NODES,
-    TAIL,
-    UNITS,
-    Tree,
-    TreeArrays,
-    follow,
-)
+from az_engine.engine.search.tree.tree import Tree
 
 from ....fakes.evaluator import FunctionEvaluator
 from ...games.chess.naive_mates import mates
@@ -401,10 +392,11 @@ def test_a_damaged_net_in_the_middle_of_a_recycling_ends_the_search(monkeypatch:
     """One worker's evaluation fails while the other recycles the tree."""
     sound, recycled = pure_net(OWN.num_actions, wdl=True), list[int]()
     waiting, begun, failed = threading.Event(), threading.Event(), threading.Event()
+    first = threading.Lock()  # of the worker that fails; the other one must not wait, too
 
     def damaged(planes: Any) -> Any:
         logits, values = sound(planes)
-        if len(recycled) < 3 or waiting.is_set():
+        if len(recycled) < 3 or not first.acquire(blocking=False):
             return logits, values
         waiting.set()
         assert begun.wait(60.0)

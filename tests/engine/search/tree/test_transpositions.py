@@ -15,9 +15,10 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams, paper_params
 from az_engine.engine.search.search import Scope, Search
+from az_engine.engine.search.tree.nodes import NODES, TAIL, follow
 from az_engine.engine.search.tree.recycling import keep
 from az_engine.engine.search.tree.results import RootView
-from az_engine.engine.search.tree.tree import NODES, TAIL, Tree, follow
+from az_engine.engine.search.tree.tree import Tree
 
 from ...games.chess.naive_mates import mates
 from ..reference_graph import ReferenceGraph

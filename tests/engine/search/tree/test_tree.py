@@ -6,42 +6,48 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.kernels.jit import kernel
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree.expansion import expand
+from az_engine.engine.search.tree.nodes import EDGE, EDGES, MOST_NODES, NODE, NODES, pack_prior, unpack_priors
 from az_engine.engine.search.tree.puct import puct_params, select
 from az_engine.engine.search.tree.recycling import keep
 from az_engine.engine.search.tree.results import RootView
-from az_engine.engine.search.tree.tree import (
-    EDGE,
-    EDGES,
-    MOST_NODES,
-    NODE,
-    NODES,
-    Tree,
-    expand,
-    pack_priors,
-    unpack_priors,
-)
+from az_engine.engine.search.tree.tree import Tree
 
 from ..reference_search import round_prior
 
 CHESS = get_game("chess")
 
 
+@kernel
+def pack_into(packed: NDArray[np.uint16], priors: NDArray[np.float32]) -> None:
+    for i in range(len(priors)):
+        packed[i] = pack_prior(priors[i])
+
+
+def pack_all(priors: NDArray[np.float32]) -> NDArray[np.uint16]:
+    packed = np.empty(len(priors), np.uint16)
+    pack_into(packed, priors)
+    return packed
+
+
 @given(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=50))
 def test_packed_priors(priors: list[float]) -> None:
     values = np.array(priors, np.float32)
-    unpacked = unpack_priors(pack_priors(values))
+    unpacked = unpack_priors(pack_all(values))
     assert unpacked.tolist() == [round_prior(value) for value in values]
 
 
 def test_packed_priors_are_close_and_in_order() -> None:
     values = np.sort(np.concatenate([10 ** np.linspace(-9, 0, 20_000), [1.0, 0.5, 0.25]])).astype(np.float32)
-    packed = pack_priors(values)
+    packed = pack_all(values)
     assert packed.dtype == np.uint16
     unpacked = unpack_priors(packed)
     assert (np.diff(packed.astype(np.int64)) >= 0).all()
