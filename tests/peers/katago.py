@@ -3,7 +3,7 @@
     python tests/peers/katago.py --katago "katago analysis -config analysis.cfg -model NET" \\
         --ours "az-engine analysis --weights-file NET --no-int8"
     python tests/peers/katago.py --katago "katago analysis -config analysis.cfg -model STRONG" \\
-        --ours "az-engine analysis" --queries 100 --sizes 9 --komis -20,-10,0,5.5,6,6.5,7,7.5,10,20,30
+        --ours "az-engine analysis" --queries 100 --sizes 9 --komis=-20,-10,0,5.5,6,6.5,7,7.5,10,20,30
 
 Positions come from games of the package's net at temperature 1, on 7x7 to 19x19, with seven rule sets, komi from -12.5
 to 30 and no handicap or two to five stones. Raw values are those of rootInfo, searched ones come from --visits visits.
