@@ -29,6 +29,7 @@ SET_UP: Final = frozenset(
     "boardsize rectangular_boardsize clear_board komi kata-set-rules play black white undo loadsgf fixed_handicap "
     "set_free_handicap".split()
 )
+ANEW: Final = ("loadsgf", "clear_board", "boardsize")
 _ANSWER = re.compile(r"#\?\s*\[(!?)(.*)\]\S*\s*")
 _COMMAND = re.compile(r"(?:(\d+)\s+)?(\S+)\s*(.*)")
 
@@ -108,7 +109,7 @@ def _located(command: str, folder: Path) -> str:
 
 
 def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | None]:
-    """The move that a player chooses at each question; None: it resigns. BLOCKS.
+    """The move that a player chooses at each question; None: it resigns, or refuses the position. BLOCKS.
 
     Errors: EngineProcessError, NetError.
     """
@@ -117,12 +118,18 @@ def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | No
         assert isinstance(player, GtpClient)
         if QUESTION not in player.offered:
             raise EngineProcessError(f"it has no command {QUESTION}")
+        lost = False  # its board is not the suite's
         for question in bar.track(questions, description=spec.name):
-            for command in (*question.commands, f"{QUESTION} {question.colour}"):
+            lost &= not any(command.startswith(ANEW) for command in question.commands)
+            move = None
+            for command in () if lost else (*question.commands, f"{QUESTION} {question.colour}"):
                 if command.startswith(QUESTION):
                     player.limit(limits, question.mover)
                 success, text = player.ask(command, READY_S + (limits.movetime or 0) / 1000)
                 if not success:
-                    raise EngineProcessError(f"{question.name}: it refuses {command}: {one_line(text, 80)}")
-            moves.append(None if text.lower() == "resign" else text.upper())
+                    print(f"{question.name}: {spec.name} refuses {command}: {one_line(text, 80)}", file=sys.stderr)
+                    lost = True
+                    break
+                move = text.upper()
+            moves.append(None if lost or move == "RESIGN" else move)
     return moves

@@ -157,5 +157,7 @@ def test_players_answer_a_regression_suite(tmp_path: Path, capsys: pytest.Captur
     assert main(["suite", str(path), str(suite(tmp_path, MATE)), "-P", "default"]) == 2
     assert "either EPD or .tst" in capsys.readouterr().err
     path.write_text(REGRESSION.replace("one.sgf", "two.sgf"))
-    assert main(["suite", str(path), "-P", "uniform visits=8"]) == 2
-    assert "own 1: it refuses loadsgf" in capsys.readouterr().err
+    assert main(["suite", str(path), "-P", "uniform visits=8", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "own 1: az-engine uniform refuses loadsgf" in shown.err
+    assert json.loads(shown.out)["played"] == ["no move", "no move"]  # also where its board is not the suite's

@@ -20,7 +20,7 @@ from ...factory import line_kernel
 from .. import notation, rules
 from ..encoders.planes import encoder
 from ..notation import SKIP
-from ..rulesets import TERRITORY
+from ..rulesets import TERRITORY, rule_set
 from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
 from . import terms
 from .grammar import sgf_grammar
@@ -50,6 +50,7 @@ OTHERS = {
     "10": "Ataxx",
     "11": "Hex",
 }
+_SIMPLE_KO = "koSIMPLEscoreAREAtaxNONEsui1"  # Tromp-Taylor's rules but for the ko
 _CHARSET = re.compile(
     r"utf-?8|us-?ascii|ascii|latin-?[0-9]|iso-?8859-?[0-9]+|(windows-?|cp)[0-9]+|gb2312|gbk|gb18030|big5([-_]?hkscs)?"
     r"|euc[-_]?(jp|kr|cn)|shift[-_]?jis|sjis|koi8-?[ru]|ks_?c_?5601.*|uhc",
@@ -73,7 +74,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
         raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
     try:
-        trees = _trees(content)
+        try:
+            trees = _trees(content)
+        except ValueError:
+            trees = _trees(content + _missing(content))
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
     for tree in trees:
@@ -96,6 +100,13 @@ def _trees(content: bytes) -> list[Any]:
     for tree in trees:
         _translate(tree)
     return list(trees)
+
+
+def _missing(content: bytes) -> bytes:
+    """The brackets that close the last text and the last game of a file that was cut off."""
+    plain = re.sub(rb"\[[^\]]*\]", b"", re.sub(rb"\\.", b"", content, flags=re.DOTALL))
+    outside, text, _ = plain.partition(b"[")
+    return (b"]" if text else b"") + b")" * (outside.count(b"(") - outside.count(b")"))
 
 
 def _escaped_as_bytes(text: str, name: str) -> bool:
@@ -344,9 +355,8 @@ class _SgfReader:
         for word in words:
             if self._played >= MAX_PLIES:
                 raise PositionError(f"the game is longer than {MAX_PLIES} moves and is read no further")
-            line = self._line[: self._count]
             try:
-                move = notation.parse_move(line[-1], word, encoder(self._columns, self._rows).look(line)[0])
+                move = self._legal(word)
             except IllegalMoveError as error:
                 raise IllegalMoveError(f"move {self._moves_made() + 1} is illegal") from error
             if self._count == len(self._line):
@@ -354,6 +364,25 @@ class _SgfReader:
             _play_in_line(self._line, self._count - 1, move)
             self._count += 1
             self._played += 1
+
+    def _legal(self, word: str) -> int:
+        """The number of a move. A file without rules is played on with a simple ko once it repeats a position."""
+        look, line = encoder(self._columns, self._rows).look, self._line[: self._count]
+        try:
+            return notation.parse_move(line[-1], word, look(line)[0])
+        except IllegalMoveError:
+            if "RuleSet" in self._headers:
+                raise
+            strict = line["rules"].copy()
+            line["rules"] = rule_set(_SIMPLE_KO).flags
+            try:
+                move = notation.parse_move(line[-1], word, look(line)[0])
+            except IllegalMoveError:
+                line["rules"] = strict
+                raise
+            self._headers["RuleSet"] = _SIMPLE_KO
+            self._restart(self._tree)
+            return move
 
     def _moves_made(self) -> int:
         return sum(node.move not in ("", SKIP) for node in self._tree.line() if ILLEGAL not in node.more) - 1

@@ -98,6 +98,34 @@ def test_starts(text: str, moves: tuple[str, ...], root: str) -> None:
     assert (record.moves, record.root, record.fault) == (moves, root, "")
 
 
+SIMPLE = "koSIMPLEscoreAREAtaxNONEsui1"
+
+
+@pytest.mark.parametrize("rules", ["", "RU[AGA]", "RU[GOE]", "RU[my own]"])
+def test_a_file_without_rules_may_repeat_a_position(rules: str) -> None:
+    record = read(f"(;SZ[2]{rules};B[aa];W[bb];B[ab];W[ba];B[aa];W[ab];B[aa];W[bb])")
+    if rules in ("", "RU[my own]"):
+        assert (len(record.moves), record.fault) == (8, "")
+        assert (record.root, record.headers["RuleSet"]) == (f"2/2 b - 0 {SIMPLE} 0 0 0", SIMPLE)
+    else:
+        assert record.fault == "move 7 is illegal"
+
+
+@pytest.mark.parametrize(
+    ("text", "moves", "comment"),
+    [
+        ("(;SZ[5];B[aa];W[bb]C[so far", ("A5", "B4"), "so far"),
+        ("(;SZ[5];B[aa];W[bb]C[a \\] and [", ("A5", "B4"), "a ] and ["),
+        ("(;SZ[5];B[aa](;W[bb]C[first])(;W[cc]", ("A5", "B4"), "first"),
+        ("(;SZ[5];B[aa];W[bb]", ("A5", "B4"), ""),
+    ],
+)
+def test_a_file_that_was_cut_off(text: str, moves: tuple[str, ...], comment: str) -> None:
+    record = read(text)
+    assert (record.moves, record.fault) == (moves, "")
+    assert [*record.tree.line()][-1].comment == comment
+
+
 @pytest.mark.parametrize(
     ("text", "moves", "fault"),
     [
@@ -125,7 +153,7 @@ def test_several_games_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [*(b"", b"x", b"(", b"(;", b"(;C[", b"(;SZ[99])", b"(;SZ[0])"), *(b"(" * 10**6, b"\xff" * 1000, b"(;)" * 200_001)],
+    [*(b"", b"x", b"(", b"(;B", b"(x[", b"(;SZ[99])", b"(;SZ[0])"), *(b"(" * 10**6, b"\xff" * 1000, b"(;)" * 200_001)],
     ids=lambda content: repr(content[:12]),
 )
 def test_what_is_no_game_is_refused(content: bytes) -> None:
