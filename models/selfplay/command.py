@@ -17,6 +17,7 @@ from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
+from ...engine.nets.onnx.session import nvidia_driver
 from ...engine.os.files import write_atomically
 from ...protocols.serve.runpage import show_run
 from ..families import DEFAULT_KIND, family_of, shorthands
@@ -153,11 +154,16 @@ def resumed(folder: Path, over: Values) -> tuple[RunConfig, list[str]]:
 
 
 def suited(values: Values, given: Values) -> Values:
-    """A new run's settings with a preset's evaluators where they can serve it, and cores left for the processes.
+    """A new run's settings with a preset's int8 and evaluators where they can serve it, and cores left for processes.
 
     ``given``: what the user set, which stays.
     """
     machine, chosen = values["machine"], given.get("machine", {})
+    provider, device = machine.get("provider", "auto"), machine.get("device", "cpu")
+    on_cpu = provider == "cpu" or (provider == "auto" and device == "cpu" and not nvidia_driver())
+    if machine.get("int8") and "int8" not in chosen and (machine.get("evaluators") or not on_cpu):
+        values = merged(values, {"machine": {"int8": False}})
+        machine = values["machine"]
     if "evaluators" in chosen or not machine.get("evaluators"):
         return values
     serves = machine.get("device") != "cpu" and machine.get("provider", "auto") in ("auto", TORCH)

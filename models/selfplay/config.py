@@ -141,7 +141,7 @@ class MachineConfig:
 
     def __post_init__(self) -> None:
         if self.int8 and self.provider == TORCH:
-            raise OptionError("torch computes in fp32 or bf16: leave machine.int8 out or choose another provider")
+            raise OptionError("torch computes in fp32 or bf16: set machine.int8=false or choose another provider")
         if self.evaluators and (self.int8 or self.provider not in ("auto", TORCH)):
             raise OptionError("machine.evaluators run the nets by torch, in fp32 or bf16; choose --provider torch")
         if self.evaluators and (self.ray or not self.workers):

@@ -73,7 +73,7 @@ def small(game: Game) -> Values:
     blocks, filters = (2, 32) if quick or points <= 30 else (4, 64)
     values: Values = {
         "net": {"blocks": blocks, "filters": filters, "value_hidden": 64, "value_head": "wdl"},
-        "learner": {**_ADAMW, "batch": 256, "rate": 2e-3, "warmup": 50, "ema": 0.99, "precision": "fp32"},
+        "learner": {**_ADAMW, "batch": 256, "rate": 2e-3, "warmup": 50, "ema": 0.99},
         "selfplay": {
             "visits": 64,
             "games": 32,
@@ -90,25 +90,27 @@ def small(game: Game) -> Values:
         },
         "gate": {"visits": 64},
         "ladder": {"visits": 64, "plain_visits": 640, "pairs": 8},
+        "machine": {"int8": True},
     }
     if game.territory is not None:
-        values = merged(values, _territory(game))
         own = {
             "selfplay": {"gumbel": 8, "visits": 24},
             "loop": {"reuse": 2.0},
         }  # more games, each learned from less often
-    elif quick:
-        # least_reuse: processes play short games so fast that a learner beside them has no time left
-        heads = {"value_filters": 8, **({"policy_filters": 8} if fitting_head(game) == "flat" else {})}
-        own = {
-            "net": heads,
-            "selfplay": {"games": 128},
-            "window": {"start": 3000},
-            "loop": {"symmetries": game.symmetries is not None, "least_reuse": 2.0},
-            "resign": {"enabled": False},
-        }
-    else:
+        return merged(merged(values, _territory(game)), own)
+    # what a search has proven is exact, and the value that it found says more of a position than the game's result
+    values = merged(values, {"selfplay": {"search": {"solver": True}}, "window": {"root_value": 0.5}})
+    if not quick:
         return values
+    # least_reuse: processes play short games so fast that a learner beside them has no time left
+    heads = {"value_filters": 8, **({"policy_filters": 8} if fitting_head(game) == "flat" else {})}
+    own = {
+        "net": heads,
+        "selfplay": {"games": 128},
+        "window": {"start": 3000},
+        "loop": {"symmetries": game.symmetries is not None, "least_reuse": 3.0},
+        "resign": {"enabled": False},
+    }
     return merged(values, own)
 
 

@@ -16,6 +16,7 @@ import torch
 from ....bench.speed.measure import Measurement
 from ....engine.games.base import Game
 from ....engine.os.process import module_command
+from ....engine.os.system import fast_bf16
 from ...data.dataset import Batch
 from ...families import family_of
 from ...families.losses import TorchBatch
@@ -33,7 +34,7 @@ MINUTES_NOT_DAYS: Values = {  # games that end within seconds, and are learned f
 def learner_parts(setup: Setup) -> Iterator[tuple[str, Part]]:
     size = 32 if setup.quick else setup.run().learner_config().batch
     share = setup.seconds / (3 * len(PRECISIONS))
-    for precision in ("bf16", "fp32") if setup.on_gpu else ("fp32",):
+    for precision in PRECISIONS if setup.on_gpu or fast_bf16() else ("fp32",):
         yield f"{precision}, learner", lambda p=precision: _learned(setup, p, size, share)  # type: ignore[misc]
         yield f"{precision}, time of a step", lambda p=precision: _times(setup, p, size, share / 7)  # type: ignore[misc]
         if setup.on_gpu:

@@ -53,7 +53,8 @@ class Setup:
         own = preset("az,gpu" if self.on_gpu and not self.quick else "az,small", get_game("go9"))
         values = merged({"game": "go9", **own}, over)
         values["machine"] = {"workers": 2, "evaluators": 1, "provider": "torch", **over.get("machine", {})}
-        values["learner"].setdefault("precision", "bf16" if self.on_gpu else "fp32")
+        if self.on_gpu:
+            values["learner"].setdefault("precision", "bf16")
         return RunConfig.from_values({**values, "net": {**values["net"], **({"blocks": 2} if self.quick else {})}})
 
     def learner(self, precision: str) -> tuple[Game, Learner]:

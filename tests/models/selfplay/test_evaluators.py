@@ -82,7 +82,7 @@ def run_of(**over: Any) -> RunConfig:
     values = {
         "game": "go5",
         "selfplay": {"games": 6, "visits": 8, "max_moves": 20},
-        "machine": {"workers": 2, "evaluators": 1, "provider": "torch"},
+        "machine": {"workers": 2, "evaluators": 1, "provider": "torch", "int8": False},
     }
     return RunConfig.from_values(merged(merged(preset("az,small", GAME), values), over))
 

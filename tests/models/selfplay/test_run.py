@@ -184,7 +184,7 @@ def test_processes_share_an_evaluator_and_a_killed_one_is_started_again(
             killed.append(heartbeat.pid)
             os.kill(heartbeat.pid, signal.SIGKILL)
 
-    machine = {"workers": 2, "evaluators": 1, "provider": "torch"}
+    machine = {"workers": 2, "evaluators": 1, "provider": "torch", "int8": False}
     run = config(machine=machine, loop={"steps": 1_000_000, "minutes": 0.0, "first_positions": 200})
     over = Observer(on_status=kill, on_event=events.append, stop=lambda: bool(killed) and played_on())
 
@@ -461,7 +461,8 @@ def wait_for(ready: Callable[[], Any], seconds: float = 200.0) -> Any:
 
 def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: Path) -> None:
     """Two workers of the run and one started by hand; each kind is killed, and the learner is."""
-    folder = begin(tmp_path / "run", config(machine={"workers": 2, "hang_seconds": 60.0}, loop={"steps": 100_000}))
+    loop = {"steps": 100_000, "least_reuse": 0.0}  # nobody waits for the learner
+    folder = begin(tmp_path / "run", config(machine={"workers": 2, "hang_seconds": 60.0}, loop=loop))
     journal: dict[int, bytes] = {}  # every game that was ever seen on disk
 
     def look() -> int:

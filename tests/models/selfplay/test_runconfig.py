@@ -103,6 +103,15 @@ def test_go_learns_more_from_a_game_but_not_in_the_papers_presets() -> None:
     assert run_of("az,gpu", "go19").selfplay.visits == run_of("az,gpu", "chess").selfplay.visits
 
 
+def test_other_games_learn_from_proofs_and_from_the_values_of_searches() -> None:
+    def parts(names: str, game: str) -> tuple[bool, float]:
+        run = run_of(names, game)
+        return run.selfplay.search.solver, run.window.root_value
+
+    assert parts("az,small", "chess") == parts("agz,small", "shogi") == (True, 0.5)
+    assert parts("az,small", "go7") == parts("az", "chess") == parts("az,gpu", "chess") == (False, 0.0)
+
+
 def test_the_manual_lists_every_setting() -> None:
     rows = []
     for section, part in sections().items():
@@ -305,6 +314,28 @@ def test_a_small_board_s_run_begins_a_larger_one_s(tmp_path: Path) -> None:
     after.begin_from(origin(Path(run.init), game))
     for name, tensor in before.averaged.state_dict().items():
         assert tensor.equal(after.averaged.state_dict()[name]), name
+
+
+@pytest.mark.parametrize(
+    ("words", "driver", "int8"),
+    [
+        ((), False, True),
+        (("--provider", "cpu"), True, True),
+        ((), True, False),
+        (("--provider", "torch"), False, False),
+        (("--preset", "az,small", "--device", "cuda"), False, False),
+        (("--set", "machine.evaluators=1"), False, False),
+        (("--set", "machine.int8=false"), False, False),
+        (("--set", "machine.int8=true"), True, True),
+        (("--preset", "az"), False, False),
+    ],
+)
+def test_small_plays_in_int8_where_a_cpu_runs_the_nets(
+    words: tuple[str, ...], driver: bool, int8: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reinforce, "nvidia_driver", lambda: driver)
+    args = parsed("--game", "go", "--size", "9", *words)
+    assert reinforce.settings(args, tmp_path / "none")[0].machine.int8 == int8
 
 
 def test_the_preset_for_a_gpu_takes_the_machine_s_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
