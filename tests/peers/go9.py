@@ -52,8 +52,8 @@ def _ours(args: argparse.Namespace, net: str) -> float:
                "--rounds", "1"]  # fmt: skip
     for name in ("games", "visits", "seconds"):
         command += [f"--{name}", str(getattr(args, name))]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return float(found[0]["value"])
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(json.loads(output.splitlines()[0])["value"])  # simulations as played, the first of its figures
 
 
 def _peer(args: argparse.Namespace) -> Callable[[], float]:
