@@ -166,7 +166,7 @@ def test_nets_that_torch_cannot_run_are_refused(tmp_path: Path) -> None:
     OnnxEvaluator(path, game, provider="cpu", batch_size=1)
     with pytest.raises(NetError, match="no net of az-engine train, and torch runs no others"):
         TorchEvaluator(path, game)
-    with pytest.raises(OptionError, match=r"torch computes in fp32 or bf16: leave machine\.int8 out"):
+    with pytest.raises(OptionError, match=r"torch computes in fp32 or bf16: set machine\.int8=false"):
         RunConfig.from_values({"game": "go5", "machine": {"provider": "torch", "int8": True}})
 
 

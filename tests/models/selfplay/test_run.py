@@ -142,7 +142,7 @@ def test_torch_plays_judges_and_rates(tmp_path: Path, monkeypatch: pytest.Monkey
         raise AssertionError("onnxruntime was asked to play")
 
     monkeypatch.setattr(providers, "OnnxEvaluator", refuse)
-    over = {"machine": {"provider": "torch"}, "gate": {"games": 4, "visits": 4, "opening_plies": 1}}
+    over = {"machine": {"provider": "torch", "int8": False}, "gate": {"games": 4, "visits": 4, "opening_plies": 1}}
     trained = train(tmp_path / "run", config(**over, loop={"steps": 20}, ladder={"share": 1.0}))
     assert trained.ladder.rated == [0, 20]
     assert any("gate" in row for row in read_log(trained.folder.log))
