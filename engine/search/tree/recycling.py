@@ -8,8 +8,9 @@ children share out the visits that come from then on. A node counts as often vis
 for transpositions come to a node by other ways than its parent's. What stays in any case: the base with its edges and
 children, the lines that are reported, and the nodes that simulations in flight pass through.
 
-The tree stays as it is made: parents come before their children, and edges lie side by side. One pass backward weighs
-the nodes, one forward maps them; edges slide down in the order in which they lie.
+The tree stays as it is made: parents come before their children, and edges lie side by side. Passes go through memory
+in its order; what they look up beside it is small, as a processor's cache holds it: a byte or some bits of each node.
+Hardly a branch depends on what a node is, which a processor cannot foresee. Edges slide down in the order in which they lie.
 """
 
 from __future__ import annotations
@@ -20,48 +21,59 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import popcount
+from ...kernels.bits import lowest_bit, popcount
 from ...kernels.jit import borrow, device, kernel
 from .biases import keep_biases
-from .nodes import BELOW, EDGES, FULL, NODES, RECYCLED, TAIL, UNITS, tree_of
+from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, TAIL, UNITS, tree_of
 from .ownership import keep_ends
 from .results import MAX_PV, best_children, best_of
-from .transpositions import NONE_SHARED, slot_of, twin_of
+from .transpositions import NONE_SHARED, twin_of
 from .tree import Tree
 
 _SHARE = 0.6  # of the memory that stays in use, at most
 _SPARE = 1  # edges that were never visited and stay, of each node
 _ALL = 1 << 16  # edges of a node, and more
-_STAYS = 512 * 23 - 1  # the rank of a node that is not to be dropped
-_LOW = (1 << 32) - 1
+_STAYS = 255  # the rank of a node that is not to be dropped; 0: it is not below the base
+_ONE_VISIT = 1023 << 3  # the first bits of 1.0
 _FEW = 8  # edges of a node, most often
+
+# a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and cut
+_WORDS = NODE.itemsize // 8
+_U2, _U4 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
+_CUT_AT = np.uint64(8 * (NODE.fields["cut"][1] % 8))
+_LOW = (1 << 32) - 1
 
 
 class Kept(NamedTuple):
-    """Which nodes stay, in their order, as sets of bits: few enough for a processor's cache."""
+    """Which nodes stay, in their order, as sets of bits."""
 
-    stays: NDArray[np.uint64]  # [W]
-    expanded: NDArray[np.uint64]  # [W], that stay and are no leaves
-    before: NDArray[np.int64]  # [W], how many before each 64
+    stays: NDArray[np.uint64]  # [W], of 32 nodes each; in the high half how many stay before them
+    high: NDArray[np.uint32]  # [W], of 32 nodes each: which rank so high that they keep their edges
 
     def places(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
         """Where nodes are now, -1 for those that are gone."""
-        words, bits = self.stays[nodes >> 6], np.uint64(1) << (nodes & 63).astype(np.uint64)
+        words, bits = self.stays[nodes >> 5], np.uint64(1) << (nodes & 31).astype(np.uint64)
         below = np.bitwise_count(words & (bits - np.uint64(1)))
-        return np.where(words & bits, self.before[nodes >> 6] + below, -1)
+        return np.where(words & bits, (words >> np.uint64(32)).astype(np.int64) + below, -1)
 
     def place(self, node: int) -> int:
         """Where one node is now; -1 for none, too."""
         return -1 if node < 0 else int(self.places(np.array(node)))
 
 
+class Space(NamedTuple):
+    """What the kernels note of N nodes while a tree recycles itself."""
+
+    ranks: NDArray[np.uint8]  # [N], by visits; of an expanded node at least that of its children
+    notes: NDArray[np.int64]  # [N]: parent, children, and the edges that stay with it, in 32, 16 and 16 bits
+    blocks: NDArray[np.int64]  # [N], of nodes that are expanded or aliases: first_edge times 2^32 plus the node
+
+
 @device
 def _rank(visits):
-    """Where a number stands among others: those below 1024 are told apart, greater ones by their ten first bits."""
-    shift = 0
-    while visits >= 1024 << shift:
-        shift += 1
-    return min((visits >> shift) + 512 * shift, np.int64(_STAYS))
+    """Where a number stands among others, 1..254: those that have the same first four bits are equal."""
+    bits = np.float64(max(visits, 1)).view(np.uint64) >> np.uint64(49)
+    return min(np.int64(bits) - (_ONE_VISIT - 1), np.int64(_STAYS - 1))
 
 
 @device
@@ -74,7 +86,7 @@ def _hold_line(nodes, edges, k, ranks, room):
         if twin >= 0:
             ranks[node] = _STAYS
             node = twin
-        if ranks[node] < 0:  # a twin that is not below the base
+        if ranks[node] == 0:  # a twin that is not below the base
             break
         nd = nodes[node]
         room -= nd.children + _SPARE
@@ -88,48 +100,56 @@ def _hold_line(nodes, edges, k, ranks, room):
 
 
 @device
-def _kept_edges(nd, spare):
-    """How many edges of an expanded node are kept, if it stays expanded."""
-    return min(np.int64(nd.edges), np.int64(nd.children) + spare)
+def _survey(tree, cells, base, spare, space):
+    """Note of each node its rank by its visits alone, its parent, the edges that it keeps; returns how many blocks."""
+    used, top = tree.counters[NODES], np.uint64(0)
+    for k in range(used):
+        i = np.uint64(k)  # else each access looks whether the number is negative
+        row = np.uint64(_WORDS) * i + np.uint64(2)
+        visits, links, sizes = cells[row], cells[row + np.uint64(1)], np.uint64(cells[row + np.uint64(2)])
+        edges, children = np.int64(sizes & _U2), np.int64((sizes >> np.uint64(16)) & _U2)
+        flies = (sizes >> np.uint64(32)) & _U2 != 0
+        space.ranks[i] = np.int64(_STAYS) if flies else _rank(visits)
+        space.notes[i] = (links << 32) | (children << 16) | min(edges, children + spare)
+        space.blocks[top] = (links & ~_LOW) | k
+        top += np.uint64(links >> 32 != -1)
+    if base > 0:
+        for k in range(used):
+            parent = space.notes[k] >> 32
+            if k != base and (k < base or parent < base or space.ranks[parent] == 0):
+                space.ranks[k] = 0
+    space.ranks[base] = _STAYS
+    nd = tree.nodes[base]
+    space.notes[base] = (np.int64(nd.parent) << 32) | (np.int64(nd.children) << 16) | np.int64(nd.edges)
+    return np.int64(top)
 
 
 @device
-def _weigh(tree, base, lines, ranks, apart, room, spare):
-    """Rank all nodes by how often they, or any below them, were visited.
+def _weigh(base, blocks, space):
+    """Let nodes rank no lower than any node below them.
 
-    ranks i2[nodes], 0, out: -1 where a node is not below the base; apart i8[1 + nodes] out: its last are the aliases,
-    in their order; room: edges for the lines. Returns what the expanded nodes of each rank have, i8[ranks]: their
-    children times 2^32 plus the edges that they keep; and how many aliases there are.
+    Returns what the expanded nodes of each rank have, i8[ranks]: their children times 2^32 plus the edges that they
+    keep.
     """
-    nodes, used = tree.nodes, tree.counters[NODES]
-    if base > 0:
-        for i in range(used):
-            parent = np.int64(nodes[i].parent)
-            if i != base and (i < base or parent < base or ranks[parent] < 0):
-                ranks[i] = -1
-    for k in lines:
-        room = _hold_line(nodes, tree.edges, np.int64(k), ranks, room)
-    ranks[base] = _STAYS
-    sums, free = np.zeros(_STAYS + 1, np.int64), apart.shape[0]
-    for i in range(used - 1, base - 1, -1):
-        if ranks[i] < 0:
-            continue
-        nd = nodes[i]
-        rank = max(np.int64(ranks[i]), np.int64(_STAYS) if nd.in_flight else _rank(nd.n))
-        ranks[i] = rank
-        sums[rank] += (np.int64(nd.children) << 32) + _kept_edges(nd, _ALL if i == base else spare)
-        if i > base:
-            ranks[nd.parent] = max(np.int64(ranks[nd.parent]), rank)
-        apart[free - 1] = i
-        free -= nd.first_edge < -1
-    return sums, apart.shape[0] - free
+    ranks, notes, sums = space.ranks, space.notes, np.zeros(_STAYS + 1, np.int64)
+    for k in range(ranks.shape[0] - 1, base, -1):
+        i = np.uint64(k)
+        parent = np.uint64(notes[i] >> 32)
+        if ranks[parent] < ranks[i]:  # seldom
+            ranks[parent] = ranks[i]
+    for block in blocks:
+        i = np.uint64(block & _LOW)
+        rank = np.uint64(ranks[i]) if block >= 0 else np.uint64(0)
+        sums[rank] += ((notes[i] & _LOW) >> 16 << 32) + (notes[i] & 0xFFFF)
+    sums[0] = 0
+    return sums
 
 
 @device
 def _least_rank(sums, units, most_nodes, most_edges):
     """The least rank such that all expanded nodes from there on have room for their children and edges."""
     nodes, edges, least = np.int64(1), np.int64(units), np.int64(_STAYS + 1)
-    while least > 0:
+    while least > 1:
         children = sums[least - 1] >> 32
         nodes, edges = nodes + children, edges + children * units + (sums[least - 1] & _LOW)
         if least <= _STAYS and (nodes > most_nodes or edges > most_edges):
@@ -139,62 +159,82 @@ def _least_rank(sums, units, most_nodes, most_edges):
 
 
 @device
-def _bit(words, i):
-    """Bit ``i`` of words u8[W], as i8."""
-    return np.int64(words[i >> 6] >> np.uint64(i & 63)) & 1
+def _mark(base, least, space, kept):
+    """Mark the nodes of the ``least`` rank and more, and the children of these."""
+    ranks, notes, used = space.ranks, space.notes, space.ranks.shape[0]
+    for word in range(kept.high.shape[0]):
+        bits = np.uint32(0)
+        for k in range(32 * word, min(32 * word + 32, used)):
+            bits |= np.uint32(ranks[np.uint64(k)] >= least) << np.uint32(k & 31)
+        kept.high[word] = bits
+    total = np.int64(0)
+    for word in range(kept.stays.shape[0]):
+        bits = np.uint64(0)
+        for k in range(max(32 * word, base), min(32 * word + 32, used)):
+            parent = np.uint64(max(notes[np.uint64(k)] >> 32, 0))
+            bit = np.uint64(k == base) | _bit(kept.high, parent) & np.uint64(k > base)
+            bits |= bit << np.uint64(k & 31)
+        kept.stays[word] = np.uint64(total << 32) | bits
+        total += popcount(bits)
 
 
 @device
-def _place(kept, i):
-    """Where node ``i`` is to go, -1 if it goes away."""
-    word = kept.stays[i >> 6]
-    below = popcount(word & ((np.uint64(1) << np.uint64(i & 63)) - np.uint64(1)))
-    return kept.before[i >> 6] + below if _bit(kept.stays, i) else np.int64(-1)
+def _bit(words, i):
+    """Bit ``i``, u8, of the low halves of words u4[W] or u8[W], as u8."""
+    return (np.uint64(words[i >> np.uint64(5)]) >> (i & np.uint64(31))) & np.uint64(1)
+
+
+@device
+def _place(stays, i):
+    """Where node ``i``, u8, is to go, -1 if it goes away."""
+    word, bit = stays[i >> np.uint64(5)], np.uint64(1) << (i & np.uint64(31))
+    place = np.int64(word >> np.uint64(32)) + popcount(word & (bit - np.uint64(1)))
+    return place if word & bit else np.int64(-1)
 
 
 @kernel
-def choose_nodes(trees, base, lines, limits, spare, ranks, kept, apart):
+def choose_nodes(trees, cells, base, lines, limits, spare, space, kept):
     """Choose what stays of tree 0, which is only read: what lies below ``base``, and of that what was visited most.
 
     lines i4[K]: edges of the base whose principal variations stay; limits i8[2]: the most nodes, and the most edges
-    with the memory of nodes; spare: unvisited edges of a node that stay; ranks i2[nodes]: 0, is used; kept: Kept, out;
-    apart i8[1 + nodes] out: first where the edges that stay begin, times 2^32, plus the node that they belong to, last
-    the aliases. Returns how many of these and of those there are.
+    with the memory of nodes; spare: unvisited edges of a node that stay; space: Space, kept: Kept, both out. Returns
+    how many blocks are left: of expanded nodes that stay so, and of aliases that stay.
     """
-    tree, lines, limits, ranks = tree_of(borrow(trees), 0), borrow(lines), borrow(limits), borrow(ranks)
-    kept, apart = borrow(kept), borrow(apart)
-    nodes, used, total, count = tree.nodes, tree.counters[NODES], np.int64(0), 0
-    sums, aliases = _weigh(tree, base, lines, ranks, apart, limits[1] // 2, spare)
-    least = _least_rank(sums, tree.counters[UNITS], limits[0], limits[1])
-    stays = expanded = np.uint64(0)
-    for i in range(used):
-        word, at = i >> 6, np.uint64(i & 63)
-        if at == 0:
-            kept.before[word] = total
-            stays = expanded = np.uint64(0)
-        nd, rank = nodes[i], np.int64(ranks[i])
-        stay = np.int64(i == base) | (np.int64(rank >= 0) & _bit(kept.expanded, max(np.int64(nd.parent), 0)))
-        wide = stay & np.int64(nd.first_edge >= 0) & np.int64(rank >= least)
-        stays |= np.uint64(stay) << at
-        expanded |= np.uint64(wide) << at
-        kept.stays[word], kept.expanded[word] = stays, expanded
-        apart[count] = (np.int64(nd.first_edge) << 32) | i
-        count += wide
-        total += stay
-    return count, aliases
+    tree, lines, limits = tree_of(borrow(trees), 0), borrow(lines), borrow(limits)
+    space, kept = borrow(space), borrow(kept)
+    blocks, room, count = space.blocks[: _survey(tree, borrow(cells), base, spare, space)], limits[1] // 2, np.int64(0)
+    for k in lines:
+        room = _hold_line(tree.nodes, tree.edges, np.int64(k), space.ranks, room)
+    sums = _weigh(base, blocks, space)
+    _mark(base, _least_rank(sums, tree.counters[UNITS], limits[0], limits[1]), space, kept)
+    for block in blocks:
+        i = np.uint64(block & _LOW)
+        blocks[count] = block
+        count += np.int64(_bit(kept.stays, i) if block < 0 else _bit(kept.high, i))
+    return count
 
 
 @device
-def _slide_edges(tree, words, base, spare, kept, blocks):
-    """Let the edges of ``blocks``, see :func:`choose_nodes`, slide down; words: of :func:`move_nodes`."""
-    nodes, top = tree.nodes, np.int64(0)
+def _inherit(blocks, positions, stays):
+    """Let the aliases among ``blocks``, the first ones, whose twins go take their positions over."""
     for block in blocks:
-        owner, at = block & _LOW, block >> 32
-        nd = nodes[owner]
-        count = _kept_edges(nd, _ALL if owner == base else spare)
-        nd.cut |= TAIL * (count < nd.edges)
-        nd.edges = count
-        nd.first_edge = top
+        if block >= 0:
+            break
+        twin = -2 - (block >> 32)
+        if _place(stays, np.uint64(twin)) < 0:
+            positions.keys[block & _LOW] = positions.keys[twin]
+
+
+@device
+def _slide_edges(tree, words, blocks, space, stays):
+    """Let the edges of ``blocks`` slide down; words: of :func:`move_nodes`."""
+    top = np.int64(0)
+    for block in blocks:
+        if block < 0:
+            continue
+        owner, at = np.uint64(block & _LOW), block >> 32
+        count = space.notes[owner] & 0xFFFF
+        space.notes[owner] = (top << 32) | count
         if count <= _FEW and top + _FEW <= at and at + _FEW <= words.shape[0]:
             for k in range(_FEW):  # some too many: the processor cannot foresee how many there are
                 words[top + k] = words[at + k]
@@ -203,55 +243,78 @@ def _slide_edges(tree, words, base, spare, kept, blocks):
                 words[top + k] = words[at + k]
         top += count
     for k in range(top):
-        child = np.int64(np.int32(words[k]))
-        words[k] += _place(kept, max(child, 0)) - child if child >= 0 else 0
+        i = np.uint64(k)
+        child = np.int64(np.int32(words[i]))
+        words[i] += (_place(stays, np.uint64(max(child, 0))) - child) & ~(child >> 63)
     tree.counters[EDGES] = top
 
 
+@device
+def _move_nodes(cells, positions, space, kept):
+    """Write the nodes that stay to their places, one after another, and note where their positions are now.
+
+    Of equal positions the last is noted. Returns how many nodes stay.
+    """
+    stays, one, top, held_by_0 = kept.stays, np.uint64(1), np.uint64(0), np.int64(0)
+    keys, places = positions.keys, positions.places
+    for s in range(places.shape[0]):
+        places[s] = 0
+    for word in range(stays.shape[0]):
+        left, high = stays[word] & _U4, np.uint64(kept.high[word])
+        while left:
+            bit = np.uint64(lowest_bit(left))
+            i = np.uint64(word << 5) | bit
+            row, target = np.uint64(_WORDS) * i, np.uint64(_WORDS) * top
+            cells[target], cells[target + one] = cells[row], cells[row + one]
+            cells[target + np.uint64(2)] = cells[row + np.uint64(2)]
+            links, sizes = cells[row + np.uint64(3)], np.uint64(cells[row + np.uint64(4)])
+            state = np.uint64(cells[row + np.uint64(5)])
+            first = links >> 32
+            parent = _place(stays, np.uint64(max(np.int64(np.int32(links)), 0)))
+            twin = _place(stays, np.uint64(max(-2 - first, 0)))
+            alias, has_edges, is_high = np.uint64(first < -1), np.uint64(first >= 0), (high >> bit) & one
+            keeps, loses = has_edges & is_high, has_edges & (is_high ^ one)
+            if_keeps, if_loses = np.uint64(0) - keeps, np.uint64(0) - loses  # all bits, or none
+            note = space.notes[i]
+            count = np.uint64(note) & _U2
+            tail = keeps & np.uint64(count < (sizes & _U2))
+            below = loses & np.uint64((sizes & _U4) > _U2) | alias & np.uint64(twin < 0)  # had children, or a twin
+            state &= ~(if_loses & (np.uint64(TAIL) << _CUT_AT))
+            state |= (tail * np.uint64(TAIL) | below * np.uint64(BELOW)) << _CUT_AT
+            sizes = (sizes & ~(if_keeps & _U2) & ~(if_loses & _U4)) | (if_keeps & count)
+            if_keeps, if_alias = np.int64(if_keeps), -np.int64(alias)
+            first = (note >> 32 & if_keeps) | ((-2 - twin) & if_alias) | ~(if_keeps | if_alias)
+            cells[target + np.uint64(3)] = (first << 32) | (parent & _LOW)
+            cells[target + np.uint64(4)], cells[target + np.uint64(5)] = np.int64(sizes), np.int64(state)
+            if places.shape[0] > 0:
+                key = keys[i]
+                keys[top] = key
+                slot = key & np.uint64(places.shape[0] - 1)
+                places[slot] = np.int64(top)
+                held_by_0 = np.int64(top) if (slot == 0) & (key != 0) else held_by_0
+            top += one
+            left &= left - one
+    if places.shape[0] > 0:
+        places[0] = held_by_0
+        for k in range(np.int64(top), space.ranks.shape[0]):
+            keys[k] = 0
+    return np.int64(top)
+
+
 @kernel
-def move_nodes(trees, words, base, positions, spare, kept, blocks, aliases):
+def move_nodes(trees, words, cells, positions, space, kept, blocks):
     """Move the nodes of tree 0 to their places, see :func:`choose_nodes`, and their edges down.
 
-    words i8[edges]: the edges, their children in the low half; positions: of the nodes, or NONE_SHARED; kept: Kept;
-    blocks i8[K]: of edges, sorted; aliases i8[A]. An alias whose twin goes takes its position over.
+    words i8[edges]: the edges, their children in the low half; cells i8[6 * nodes]: the nodes; positions: of the nodes,
+    or NONE_SHARED; space: Space; kept: Kept; blocks: sorted. An alias whose twin goes takes its position over.
     """
-    tree, positions, kept = tree_of(borrow(trees), 0), borrow(positions), borrow(kept)
-    nodes, counters, keys, places = tree.nodes, tree.counters, positions.keys, positions.places
-    used, top, shared = counters[NODES], np.int64(0), places.shape[0] > 0
-    _slide_edges(tree, borrow(words), base, spare, kept, borrow(blocks))
-    for i in borrow(aliases):
-        old = twin_of(nodes[i])
-        twin = _place(kept, old)
-        nodes[i].first_edge = -2 - twin
-        if twin < 0:
-            nodes[i].cut |= BELOW
-            if shared:
-                keys[i] = keys[old]
-    for s in range(places.shape[0]):
-        places[s] = max(_place(kept, np.int64(places[s])), np.int64(0))
-    for i in range(base, used):
-        nodes[top] = nodes[i]
-        nd = nodes[top]
-        nd.parent = _place(kept, max(np.int64(nd.parent), 0))
-        loses = np.int64(nd.first_edge >= 0) & (1 - _bit(kept.expanded, i))
-        nd.cut = (nd.cut & BELOW) | (BELOW if nd.children else 0) if loses else nd.cut
-        nd.first_edge = -1 if loses else nd.first_edge
-        nd.edges = 0 if loses else nd.edges
-        nd.children = 0 if loses else nd.children
-        stays = _bit(kept.stays, i)
-        if shared:
-            key = keys[i]
-            keys[top] = key
-            slot = slot_of(positions, key)
-            held = places[slot]
-            free = (stays != 0) & (top > 0) & (key != 0) & (nd.first_edge >= -1) & (held == 0)
-            places[slot] = top if free else held
-        top += stays
-    nodes[0].parent = -1
-    if shared:
-        for i in range(top, used):
-            keys[i] = 0
-    counters[NODES] = top
+    tree, words, cells, positions = tree_of(borrow(trees), 0), borrow(words), borrow(cells), borrow(positions)
+    space, kept, blocks = borrow(space), borrow(kept), borrow(blocks)
+    if positions.places.shape[0] > 0:
+        _inherit(blocks, positions, kept.stays)
+    _slide_edges(tree, words, blocks, space, kept.stays)
+    tree.counters[NODES] = _move_nodes(cells, positions, space, kept)
+    tree.nodes[0].parent = -1
 
 
 def keep(tree: Tree, base: int) -> Kept:
@@ -264,7 +327,7 @@ def keep(tree: Tree, base: int) -> Kept:
 def recycle(tree: Tree, lines: int, late: Callable[[], bool] = lambda: False) -> Kept | None:
     """Drop all that is not below the root, and of that what was visited least, until memory is free again.
 
-    The ``lines`` best principal variations stay. Blocks for a fifth of a second in a tree of 256 MiB. late: asked
+    The ``lines`` best principal variations stay. Blocks for a tenth of a second in a tree of 256 MiB. late: asked
     once it is known what goes, before anything is changed; where it is true, all stays and the result is None.
     """
     best = np.empty(lines, np.int32)
@@ -275,20 +338,21 @@ def recycle(tree: Tree, lines: int, late: Callable[[], bool] = lambda: False) ->
 def _recycle(
     tree: Tree, base: int, lines: NDArray[np.int32], share: float, spare: int, late: Callable[[], bool]
 ) -> Kept | None:
-    used = int(tree.counters[NODES])
+    used, cells = int(tree.counters[NODES]), tree.nodes.view(np.int64)
     limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
-    words = -(-used // 64)
-    kept = Kept(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.int64))
-    ranks, apart = np.zeros(used, np.int16), np.empty(used + 1, np.int64)
-    count, aliases = choose_nodes(tree.arrays, base, lines, limits, spare, ranks, kept, apart)
+    space = Space(*(np.empty(used, kind) for kind in (np.uint8, np.int64, np.int64)))
+    words = -(-used // 32)
+    kept = Kept(np.empty(words, np.uint64), np.empty(words, np.uint32))
+    count = choose_nodes(tree.arrays, cells, base, lines, limits, spare, space, kept)
     if late():
         return None
-    blocks, twins = apart[:count], apart[len(apart) - aliases :]
+    blocks = space.blocks[:count]
     blocks.sort()
     edges = tree.edges.view(np.int64)
-    move_nodes(tree.arrays, edges, base, tree.positions or NONE_SHARED, spare, kept, blocks, twins)
+    move_nodes(tree.arrays, edges, cells, tree.positions or NONE_SHARED, space, kept, blocks)
     if tree.ends is not None or tree.biases is not None:
-        left = np.flatnonzero(np.unpackbits(kept.stays.view(np.uint8), count=used, bitorder="little"))
+        bits = kept.stays.astype(np.uint32).view(np.uint8)
+        left = np.flatnonzero(np.unpackbits(bits, count=used, bitorder="little"))
         if tree.ends is not None:
             keep_ends(tree.ends, left, used)
         if tree.biases is not None:

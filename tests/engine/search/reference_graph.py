@@ -152,10 +152,10 @@ class ReferenceGraph(ReferenceSearch):
     def recycle(self) -> None:
         super().recycle()
         kept = set(self.nodes)
-        self.table = {slot: node for slot, node in self.table.items() if node in kept}
+        self.table = {}
         for node in self.nodes:
             known = self.of(node)
             if known.twin is not None and known.twin not in kept:
                 known.twin, node.anew = None, True
             if known.key and known.twin is None and node is not self.root:
-                self.table.setdefault(known.key % self.slots, node)
+                self.table[known.key % self.slots] = node

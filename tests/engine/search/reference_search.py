@@ -400,10 +400,10 @@ class ReferenceSearch:
         for node in reversed(self.nodes):
             if node.parent is not None:
                 weights[node.parent] = max(weights[node.parent], weights[node])
-        alike: dict[float, list[Node]] = {}  # weights of more than ten bits are rounded down
+        alike: dict[float, list[Node]] = {}  # weights of more than four bits are rounded down
         for node in self.nodes:
             if node.expanded:
-                exponent = 0.0 if math.isinf(weights[node]) else 2.0 ** max(int(weights[node]).bit_length() - 10, 0)
+                exponent = 0.0 if math.isinf(weights[node]) else 2.0 ** max(int(weights[node]).bit_length() - 4, 0)
                 alike.setdefault(weights[node] // exponent * exponent if exponent else math.inf, []).append(node)
         stay, nodes, edges = set[Node](), 1, 0
         for weight in sorted(alike, reverse=True):
