@@ -7,6 +7,7 @@ import re
 import statistics
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ...engine.blocking import search as searched
@@ -30,6 +31,7 @@ _LEAST_S = 4.0  # of an analysis, so that it reports
 _PAUSES = 7  # recyclings of each tree that are timed
 _MOVE_MS = 1000  # of a search whose time is measured
 _CLOSE = 0.02  # of the visits, by which two searches of one position may differ
+_SHIFT = 1.001  # of CPuct in a control search: too little to matter, enough for other nodes at some time
 POSITIONS = (  # of chess: openings, middlegames and endgames, quiet and sharp
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -195,6 +197,7 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
     evaluator = load_evaluator(args.net or "", game)
     line, tree = game.initial(), Tree(megabytes << 20, game.branching)
     times, chosen, nodes = list[float](), list[float](), 0
+    recycle(Tree(1 << 20), 1)  # its kernels are compiled
 
     def late() -> bool:
         chosen.append(time.thread_time())
@@ -220,14 +223,15 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
 
 
 def _shares(args: argparse.Namespace) -> Iterator[Measurement]:
-    """How the searches of two sizes of Hash share out their visits."""
-    close = 0
-    limits = Limits(nodes=args.nodes)
+    """How searches of two sizes of Hash share out their visits; a control, of the large one, shows what chance does."""
+    close = alike = 0
+    limits, params = Limits(nodes=args.nodes), SearchParams()
+    shifted = replace(params, c_puct=_SHIFT * params.c_puct)
     for number, fen in enumerate(POSITIONS, 1):
         shares, nodes = list[dict[str, float]](), list[int]()
-        for size in (args.against, args.hash):
+        for size, settings in ((args.against, params), (args.hash, params), (args.against, shifted)):
             options = EngineOptions(hash_mb=size, threads=1, move_stats=True, weights_file=args.net or "")
-            engine = Engine(args.game, options)
+            engine = Engine(args.game, replace(options, search=settings))
             engine.set_position(fen, [])
             best, last = searched(engine, limits)
             engine.close()
@@ -236,13 +240,17 @@ def _shares(args: argparse.Namespace) -> Iterator[Measurement]:
             visits = sum(move.visits for move in last.move_stats)
             shares.append({move.move: move.visits / visits for move in last.move_stats})
             nodes.append(best.nodes)
-        large, small = shares
+        large, small, control = shares
         move = max(large, key=large.__getitem__)
         close += abs(small[move] - large[move]) <= _CLOSE
+        alike += abs(control[move] - large[move]) <= _CLOSE
         note = f"{fen}; {nodes[1]:,} nodes; best with Hash {args.hash}: {max(small, key=small.__getitem__)}"
         what = f"{number}: share of {move} with Hash {args.hash}"
         yield Measurement(what, small[move], "", f"Hash {args.against}", large[move], note=note)
+        what = f"{number}: with Hash {args.against} and CPuct times {_SHIFT}"
+        yield Measurement(what, control[move], "", f"Hash {args.against}", large[move])
     yield Measurement(f"within {_CLOSE}", close, "", "positions", len(POSITIONS))
+    yield Measurement(f"within {_CLOSE}, control", alike, "", "positions", len(POSITIONS))
 
 
 def _moves(args: argparse.Namespace) -> Iterator[Measurement]:

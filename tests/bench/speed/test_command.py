@@ -195,10 +195,12 @@ def test_sessions_of_every_protocol_get_their_own_answers(capsys: pytest.Capture
 
 
 def test_shares_of_visits_with_two_sizes_of_hash(capsys: pytest.CaptureFixture[str]) -> None:
-    *positions, close = run_json(capsys, "endless", "--hash", "1", "--against", "64", "--nodes", "1001")
-    assert len(positions) == close["peer_value"] == 10
-    assert close["value"] == sum(abs(each["value"] - each["peer_value"]) <= 0.02 for each in positions)
-    assert all("1,001 nodes" in each["note"] for each in positions)
+    *positions, close, alike = run_json(capsys, "endless", "--hash", "1", "--against", "64", "--nodes", "1001")
+    small, controls = positions[::2], positions[1::2]
+    assert len(small) == len(controls) == close["peer_value"] == alike["peer_value"] == 10
+    for count, searches in ((close, small), (alike, controls)):
+        assert count["value"] == sum(abs(each["value"] - each["peer_value"]) <= 0.02 for each in searches)
+    assert all("1,001 nodes" in each["note"] for each in small)
 
 
 def test_moves_while_the_tree_is_full(capsys: pytest.CaptureFixture[str]) -> None:
