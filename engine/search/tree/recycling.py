@@ -10,7 +10,7 @@ children, the lines that are reported, and the nodes that simulations in flight 
 
 The tree stays as it is made: parents come before their children, and edges lie side by side. Passes go through memory
 in its order; what they look up beside it is small, as a processor's cache holds it: a byte or some bits of each node.
-Hardly a branch depends on what a node is, which a processor cannot foresee. Edges slide down in the order in which they lie.
+Hardly a branch depends on what a node is, which a processor cannot foresee.
 """
 
 from __future__ import annotations
