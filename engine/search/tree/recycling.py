@@ -40,7 +40,7 @@ _FEW = 8  # edges of a node, most often
 # a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and cut
 _WORDS = NODE.itemsize // 8
 _U2, _U4 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
-_CUT_AT = np.uint64(8 * (NODE.fields["cut"][1] % 8))
+_CUT_AT = np.uint64(48)  # its bits in the last word
 _LOW = (1 << 32) - 1
 
 
@@ -163,10 +163,10 @@ def _mark(base, least, space, kept):
     """Mark the nodes of the ``least`` rank and more, and the children of these."""
     ranks, notes, used = space.ranks, space.notes, space.ranks.shape[0]
     for word in range(kept.high.shape[0]):
-        bits = np.uint32(0)
+        high = np.uint32(0)
         for k in range(32 * word, min(32 * word + 32, used)):
-            bits |= np.uint32(ranks[np.uint64(k)] >= least) << np.uint32(k & 31)
-        kept.high[word] = bits
+            high |= np.uint32(ranks[np.uint64(k)] >= least) << np.uint32(k & 31)
+        kept.high[word] = high
     total = np.int64(0)
     for word in range(kept.stays.shape[0]):
         bits = np.uint64(0)
@@ -245,7 +245,8 @@ def _slide_edges(tree, words, blocks, space, stays):
     for k in range(top):
         i = np.uint64(k)
         child = np.int64(np.int32(words[i]))
-        words[i] += (_place(stays, np.uint64(max(child, 0))) - child) & ~(child >> 63)
+        has_child = ~(child >> np.int64(63))  # all bits, or none
+        words[i] += (_place(stays, np.uint64(child & has_child)) - child) & has_child
     tree.counters[EDGES] = top
 
 
@@ -270,7 +271,8 @@ def _move_nodes(cells, positions, space, kept):
             links, sizes = cells[row + np.uint64(3)], np.uint64(cells[row + np.uint64(4)])
             state = np.uint64(cells[row + np.uint64(5)])
             first = links >> 32
-            parent = _place(stays, np.uint64(max(np.int64(np.int32(links)), 0)))
+            parent = np.int64(np.int32(links))
+            parent = _place(stays, np.uint64(parent & ~(parent >> np.int64(63))))
             twin = _place(stays, np.uint64(max(-2 - first, 0)))
             alias, has_edges, is_high = np.uint64(first < -1), np.uint64(first >= 0), (high >> bit) & one
             keeps, loses = has_edges & is_high, has_edges & (is_high ^ one)
@@ -282,8 +284,8 @@ def _move_nodes(cells, positions, space, kept):
             state &= ~(if_loses & (np.uint64(TAIL) << _CUT_AT))
             state |= (tail * np.uint64(TAIL) | below * np.uint64(BELOW)) << _CUT_AT
             sizes = (sizes & ~(if_keeps & _U2) & ~(if_loses & _U4)) | (if_keeps & count)
-            if_keeps, if_alias = np.int64(if_keeps), -np.int64(alias)
-            first = (note >> 32 & if_keeps) | ((-2 - twin) & if_alias) | ~(if_keeps | if_alias)
+            for_edges, for_twin = -np.int64(keeps), -np.int64(alias)
+            first = (note >> 32 & for_edges) | ((-2 - twin) & for_twin) | ~(for_edges | for_twin)
             cells[target + np.uint64(3)] = (first << 32) | (parent & _LOW)
             cells[target + np.uint64(4)], cells[target + np.uint64(5)] = np.int64(sizes), np.int64(state)
             if places.shape[0] > 0:
@@ -340,7 +342,7 @@ def _recycle(
 ) -> Kept | None:
     used, cells = int(tree.counters[NODES]), tree.nodes.view(np.int64)
     limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
-    space = Space(*(np.empty(used, kind) for kind in (np.uint8, np.int64, np.int64)))
+    space = Space(np.empty(used, np.uint8), np.empty(used, np.int64), np.empty(used, np.int64))
     words = -(-used // 32)
     kept = Kept(np.empty(words, np.uint64), np.empty(words, np.uint32))
     count = choose_nodes(tree.arrays, cells, base, lines, limits, spare, space, kept)
