@@ -100,7 +100,8 @@ def test_a_helper_is_there_when_it_helps(
 
 def test_a_kernel_is_missing_until_it_was_compiled(tmp_path: Path) -> None:
     code = "from az_engine.engine.kernels.cache import is_missing\n"
-    code += "from az_engine.engine.search.tree import Tree, add_base, compact\nprint(is_missing(add_base))\n"
+    code += "from az_engine.engine.search.tree.nodes import add_base, compact\n"
+    code += "from az_engine.engine.search.tree.tree import Tree\nprint(is_missing(add_base))\n"
     code += "Tree(1 << 16)\nprint(is_missing(add_base), is_missing(compact))"
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120, check=False)
