@@ -392,20 +392,27 @@ def test_a_damaged_net_in_the_middle_of_a_recycling_ends_the_search(monkeypatch:
     """One worker's evaluation fails while the other recycles the tree."""
     sound, recycled = pure_net(OWN.num_actions, wdl=True), list[int]()
     waiting, begun, failed = threading.Event(), threading.Event(), threading.Event()
-    first = threading.Lock()  # of the worker that fails; the other one must not wait, too
+    first, deciding = threading.Lock(), threading.Lock()  # the first: of the worker that fails; the other must not wait
 
     def damaged(planes: Any) -> Any:
         logits, values = sound(planes)
         if len(recycled) < 3 or not first.acquire(blocking=False):
             return logits, values
         waiting.set()
-        assert begun.wait(60.0)
+        begun.wait(1.0)
+        with deciding:
+            if not begun.is_set():  # the other worker finds no leaf but these: another batch may do
+                waiting.clear()
+                first.release()
+                return logits, values
         failed.set()
         return logits, values * np.float32(np.nan)
 
     def recycle_meanwhile(*arguments: Any) -> Any:
-        if waiting.is_set():
-            begun.set()
+        with deciding:
+            if waiting.is_set():
+                begun.set()
+        if begun.is_set():
             assert failed.wait(60.0)
         return recycle(*arguments)
 
