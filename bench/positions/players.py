@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,7 +16,8 @@ from ...engine.errors import EngineProcessError, OptionError
 from ...engine.limits import Limits
 from ..match.players import MoveLimit, Player, PlayerSpec, launch, parse_spec
 
-READY_S, ENDLESS_S = 60.0, 300.0
+_T = TypeVar("_T")
+READY_S, ENDLESS_S, LINE_S = 60.0, 300.0, 60.0
 
 
 def add_player_argument(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +57,17 @@ def running(spec: PlayerSpec, game: str) -> Iterator[Player]:
             player.close()
     except EngineProcessError as error:
         raise EngineProcessError(f"player {spec.name}: {error}") from error
+
+
+def track(items: Sequence[_T], name: str) -> Iterator[_T]:
+    """The items, one after another, with a bar on a terminal, else with a line a minute on stderr."""
+    shown = time.monotonic()
+    with progress() as bar:
+        for number, item in enumerate(bar.track(items, description=name)):
+            if not sys.stderr.isatty() and time.monotonic() > shown + LINE_S:
+                print(f"{name}: {number} of {len(items)} positions", file=sys.stderr, flush=True)
+                shown = time.monotonic()
+            yield item
 
 
 def progress() -> Progress:

@@ -22,7 +22,7 @@ from ...engine.limits import Limits
 from ...protocols.clients.gtp import GtpClient
 from ...protocols.lines import one_line
 from ..match.players import PlayerSpec
-from .players import READY_S, progress, running
+from .players import READY_S, running, track
 
 QUESTION: Final = "reg_genmove"
 SET_UP: Final = frozenset(
@@ -114,12 +114,12 @@ def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | No
     Errors: EngineProcessError, NetError.
     """
     limits, moves = Limits(nodes=spec.limit.nodes, movetime=spec.limit.movetime_ms), list[str | None]()
-    with running(spec, "go") as player, progress() as bar:
+    with running(spec, "go") as player:
         assert isinstance(player, GtpClient)
         if QUESTION not in player.offered:
             raise EngineProcessError(f"it has no command {QUESTION}")
         lost = False  # its board is not the suite's
-        for question in bar.track(questions, description=spec.name):
+        for question in track(questions, spec.name):
             lost &= not any(command.startswith(ANEW) for command in question.commands)
             move = None
             for command in () if lost else (*question.commands, f"{QUESTION} {question.colour}"):

@@ -30,7 +30,7 @@ from ...engine.records.formats import read_games
 from ...protocols.clients.base import Answer, PvInfo
 from ..match.players import MoveLimit, Player, PlayerSpec, launch
 from ..ratings.elo import Z95
-from .players import ENDLESS_S, READY_S, add_player_argument, limits_of, progress, read_players, running
+from .players import ENDLESS_S, READY_S, add_player_argument, limits_of, progress, read_players, running, track
 
 HELP = """\
 How many expected points the moves of players give away, judged by a stronger engine: a quick way to compare settings
@@ -251,8 +251,8 @@ def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Po
     memory, limits = judge.memory, limits_of(spec)
     left = [position for position in positions if (spec.name, position.text) not in memory.choices]
     if left:
-        with running(spec, game.name) as player, progress() as bar:
-            for position in bar.track(left, description=spec.name):
+        with running(spec, game.name) as player:
+            for position in track(left, spec.name):
                 answer = ask(player, position, limits)
                 move = "win" if answer.win else answer.move or "resign"
                 memory.choose(spec.name, position.text, move)

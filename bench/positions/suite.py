@@ -16,7 +16,7 @@ from rich.text import Text
 from ...engine.errors import OptionError
 from ..match.players import MoveLimit, PlayerSpec, parse_seconds
 from .epd import Task, read_suite
-from .players import add_player_argument, limits_of, progress, read_players, running
+from .players import add_player_argument, limits_of, read_players, running, track
 from .regression import answers_of, read_regression
 
 HELP = """\
@@ -88,8 +88,8 @@ def main(args: argparse.Namespace) -> int:
 def moves_of(spec: PlayerSpec, tasks: Sequence[Task]) -> list[str | None]:
     """The move that a player chooses in each task; None: it resigns. BLOCKS. Errors: EngineProcessError, NetError."""
     limits, moves = limits_of(spec), []
-    with running(spec, "chess") as player, progress() as bar:
-        for task in bar.track(tasks, description=spec.name):
+    with running(spec, "chess") as player:
+        for task in track(tasks, spec.name):
             player.new_game()
             moves.append(player.play(task.fen, (), limits).move)
     return moves

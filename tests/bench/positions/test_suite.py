@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from az_engine.bench.positions.epd import Task, read_suite
+from az_engine.bench.positions.players import track
 from az_engine.bench.positions.regression import read_regression
 from az_engine.cli import main
 from az_engine.engine.errors import DataError
@@ -161,3 +162,9 @@ def test_players_answer_a_regression_suite(tmp_path: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     assert "own 1: az-engine uniform refuses loadsgf" in shown.err
     assert json.loads(shown.out)["played"] == ["no move", "no move"]  # also where its board is not the suite's
+
+
+def test_long_work_shows_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("az_engine.bench.positions.players.LINE_S", -1.0)  # it is always time for one
+    assert list(track("abc", "default")) == list("abc")
+    assert capsys.readouterr().err.splitlines() == [f"default: {number} of 3 positions" for number in range(3)]
