@@ -7,7 +7,6 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,11 +15,12 @@ from dataclasses import fields, replace
 import numpy as np
 
 from .clock import Delays
-from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError, ThreadError
+from .errors import AzError, IllegalMoveError, NetError, OptionError, ThreadError
+from .game_line import GameLine
 from .games import get_game
 from .games.base import Game, State
 from .games.databases import NO_BOOK, Databases
-from .games.outcome import RUNNING, WIN
+from .games.outcome import WIN
 from .info import BestMove, Estimate
 from .kernels.cache import cache_problem
 from .limits import Limits
@@ -32,25 +32,19 @@ from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinion_of
 from .nets.shared import Seat
 from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
-from .os.system import memory_bytes
 from .params import EngineOptions, SearchParams
 from .precompile import Progress, compile_all, helped
-from .search.leaves.cache import PositionCache
 from .search.mate import MateSolver
+from .search.memory import SearchMemory
 from .search.search import Scope, Search, expected_end
 from .search.strength import limit_strength
 from .search.tree.most_visited import Snapshot, look
-from .search.tree.nodes import follow
 from .search.tree.results import final_line
-from .search.tree.tree import Tree
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend
-_CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
-_LEAST_MOVE_MS, _LEAST_CLOCK_MS = 200.0, 1000.0  # of a move, and on the clock, for a look at endgame tables
-_MOST_PLIES = 20_000  # of a game: all its positions are kept
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
 
 
@@ -70,18 +64,9 @@ class Engine:
         self._prepared: EngineOptions | None = None  # for which everything is ready
         self._params = SearchParams()  # of these options, with what the net brings along
         self._evaluator: Evaluator | None = None
-        self._tree: Tree | None = None
-        self._cache: PositionCache | None = None
-        self._memory = (0, 0.0)  # bytes of tree and cache, and moves a position
-        self._line: State | None = None  # the game up to the position to search ...
-        self._moves: list[int] = []  # ... the moves between its positions ...
-        self._words: list[str] = []  # ... their texts ...
-        self._form = ""  # ... and the form of the game in which they were read
-        self._base: State | None = None  # the game up to the tree's base ...
-        self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
+        self._memory = SearchMemory()
+        self._line = GameLine()
         self._databases = Databases()
-        self._restricted = False  # the tree's root lacks moves (searchmoves)
-        self._alone = False  # the net saw no move before it
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
         self._delays = Delays()
@@ -185,7 +170,7 @@ class Engine:
         if self._seat is not None:
             self._seat.close()
         self._evaluator, self.net, self._prepared = evaluator, evaluator.info, None
-        self._forget()
+        self._memory.forget()
 
     def _replace_net(self, failed: NetError) -> str:
         """Go on without a net that has failed, until another one is asked for; returns the sentence that tells it."""
@@ -204,18 +189,10 @@ class Engine:
         if self.options.net_search and self.net is not None:
             self._params = self.net.settings(self._params)
         if any(getattr(before, name) != getattr(self._params, name) for name in _OF_PRIORS):
-            self._forget()
+            self._memory.forget()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
-            self._tree = self._search = None
-        memory, branching = self.options.hash_mb << 20, self._game.branching
-        if self._tree is None or self._memory != (memory, branching):
-            _refuse_too_much(self.options.hash_mb)
-            self._tree = None  # free the old one's memory before allocating the new one's
-            points = math.prod(self._game.planes[1:]) if self._game.territory is not None else 0
-            self._tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching, points)
-            self._cache = PositionCache(int(memory * _CACHE_SHARE), branching, points)
-            self._memory = (memory, branching)
-            self._base = None
+            self._memory.tree = self._search = None
+        self._memory.fit(self._game, self.options.hash_mb)
 
     @property
     def _seat(self) -> Seat | None:
@@ -238,16 +215,11 @@ class Engine:
         if self.searching:
             self.new_tree()
         else:
-            self._forget()
+            self._memory.forget()
 
     def new_tree(self) -> None:
         """Begin the next search from nothing but the position cache. Returns at once."""
-        self._base = None
-
-    def _forget(self) -> None:
-        self._base = None
-        if self._cache is not None:
-            self._cache.clear()
+        self._memory.new_tree()
 
     def sizes(self) -> tuple[int, ...]:
         """Board sizes that the net of the present options plays; empty: any. Reads the file, but loads no net.
@@ -266,49 +238,18 @@ class Engine:
         """
         name = f"{self._game.name}{columns}" + (f"x{rows}" if rows not in (None, columns) else "")
         if get_game(name) is not get_game(self.game_name):
-            self.game_name, self._line, self._prepared = name, None, None
+            self.game_name, self._line.states, self._prepared = name, None, None
             if self._seat is not None:
                 self._seat.close()
             self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
-            self._forget()
+            self._memory.forget()
 
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on repaired input.
 
         Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
         """
-        before, self._line = self._line, None
-        _refuse_too_long(len(moves))
-        game = self._game
-        if root is None:
-            line, notes = game.initial(), list[str]()
-        else:
-            line, notes = game.parse_position(root)
-        states = np.empty(len(moves) + 1, game.state_dtype)
-        states[0] = line[-1]
-        self._apply_rules(states[:1])
-        played = self._shared(before, states, moves)
-        for i, text in enumerate(moves[len(played) :], start=len(played)):
-            try:
-                move = game.parse_move(states[: i + 1], text)
-            except IllegalMoveError as error:
-                fault = IllegalMoveError(f"move {i + 1} of {len(moves)}: {error}")
-                fault.place = i
-                raise fault from None
-            game.play_at(states, i, move)
-            played.append(move)
-        self._line, self._moves, self._words, self._form = states, played, [*moves], game.form
-        return notes
-
-    def _shared(self, before: State | None, states: State, moves: Sequence[str]) -> list[int]:
-        """The first of the moves that the line ``before`` has, too; their positions go into states[0, ...]."""
-        if before is None or self._form != self._game.form or (before[:1] != states[:1]).any():
-            return []
-        n = 0
-        while n < min(len(moves), len(self._words)) and moves[n] == self._words[n]:
-            n += 1
-        states[: n + 1] = before[: n + 1]
-        return self._moves[:n]
+        return self._line.set(self._game, root, moves, self._apply_rules)
 
     def _apply_rules(self, line: State) -> None:
         options = self.options
@@ -320,35 +261,21 @@ class Engine:
 
         Errors: PositionError without a position, IllegalMoveError; then nothing changes.
         """
-        line, game = self._held(), self._game
-        _refuse_too_long(len(line))
-        played = game.parse_move(line, move)
-        self._line = game.play(line, played)
-        self._moves.append(played)
-        self._words.append(move)
+        self._line.play(self._game, move)
 
     def undo(self) -> None:
         """Take the last move back. Not during a search. Errors: PositionError when there is none."""
-        line = self._held()
-        if not self._moves:
-            raise PositionError("there is no move to take back")
-        self._line = line[:-1]
-        self._moves.pop()
-        self._words.pop()
-
-    def _held(self) -> State:
-        if self._line is None:
-            raise PositionError("no position is set; send a position first")
-        return self._line
+        self._line.undo()
 
     @property
     def position(self) -> str | None:
         """The position held, in the game's notation; None when there is none."""
-        return None if self._line is None else self._game.format_position(self._line[-1])
+        states = self._line.states
+        return None if states is None else self._game.format_position(states[-1])
 
     def legal_moves(self) -> list[str]:
         """Legal moves of the position held. Errors: PositionError when there is none."""
-        game, line = self._game, self._held()
+        game, line = self._game, self._line.held()
         return [game.format_move(line[-1], int(m)) for m in game.legal_moves(line)]
 
     def snapshot(self, most: int) -> Snapshot | None:
@@ -356,7 +283,7 @@ class Engine:
 
         Blocks for some milliseconds; from any thread.
         """
-        search, line = self._search, self._line
+        search, line = self._search, self._line.states
         if search is None or line is None:
             return None
         with search.lock:
@@ -365,7 +292,7 @@ class Engine:
 
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position."""
-        game, state = self._game, self._held()[-1]
+        game, state = self._game, self._line.held()[-1]
         return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
 
     def estimate(self) -> Estimate | None:
@@ -374,7 +301,7 @@ class Engine:
         None when the net says nothing. Blocks for a hundred evaluations at most, and until the net is loaded.
         Not during a search. Errors: PositionError, NetError.
         """
-        line = self._held()
+        line = self._line.held()
         self.ready()
         assert self._evaluator is not None
         return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS)
@@ -386,7 +313,7 @@ class Engine:
 
         Blocks for one evaluation, and until the net is loaded. Not during a search. Errors: PositionError, NetError.
         """
-        line = self._held()
+        line = self._line.held()
         self.ready()
         assert self._evaluator is not None
         line = self._game.using(self._evaluator.encoder).alone(line) if alone else line
@@ -452,7 +379,7 @@ class Engine:
 
         Errors: OptionError, MemoryError when there is no room for a tree.
         """
-        line, game, options = self._line, self._game, self.options
+        line, game, options = self._line.states, self._game, self.options
         if line is None:
             return Job(None, None, options, (), None)
         self._apply_rules(line)  # they may have changed since the position was set
@@ -466,8 +393,9 @@ class Engine:
         if game.declaration is not None and game.declaration.possible(line):
             return Job(None, None, options, (), None, verdict=(final_line(game, WIN, options),), win=True)
         messages: list[str] = []
-        if options.own_book and options.book_file not in NO_BOOK and _is_play(limits) and options.multipv == 1:
-            booked = self._book_move(limits, line, messages)
+        if options.own_book and options.book_file not in NO_BOOK and limits.to_play and options.multipv == 1:
+            best, seed = options.best_book_move, options.search.seed
+            booked = self._databases.book_move(game, line, options.book_file, best=best, seed=seed, messages=messages)
             if booked is not None:
                 return Job(None, line, options, tuple(messages), None, booked=booked)
         only = self._only_moves(limits, line, messages)
@@ -482,14 +410,6 @@ class Engine:
         if limits.mate is not None and game.mate_within is not None and not limits.searchmoves:
             mate = MateSolver(game, line, memory, limits.mate)
         return Job(search, line, options, tuple(messages), fallback, error=failed, delays=self._delays, mate=mate)
-
-    def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
-        """The opening book's move."""
-        options = self.options
-        path, seed = options.book_file, options.search.seed
-        return self._databases.book_move(
-            self._game, line, path, best=options.best_book_move, seed=seed, messages=messages
-        )
 
     def _prepare(self, failed: NetError | None, messages: list[str]) -> NetError | None:
         """Have net, tree and settings for a search, in place of a net that has failed; why it is not the usual net."""
@@ -510,33 +430,25 @@ class Engine:
         self, limits: Limits, line: State, moves: np.ndarray, messages: list[str], *, restricted: bool
     ) -> Search:
         """A search of ``moves`` u2[K] at the end of a line; restricted: whether there are others."""
-        game, options, tree, evaluator = self._game, self.options, self._tree, self._evaluator
+        game, options, tree, evaluator = self._game, self.options, self._memory.tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
         messages.extend(self._databases.problems)
         self._databases.problems.clear()
-        known, tables = None, self._databases.tables
-        if tables is not None and (
-            game.men(line[-1]) > self._databases.near or not _has_time(limits, game.side_to_move(line[-1]))
-        ):
-            tables = None
-        ranked = None
-        if tables is not None:
-            tables.hits = 0
-            ranked = tables.rank_moves(line, moves)
-        if ranked is not None:
-            known = dict(zip(moves.tolist(), ranked, strict=True))
-            if options.multipv == 1:
-                best = max(rank for _, rank in ranked)
-                kept = np.array([rank == best for _, rank in ranked])
-                moves, restricted = moves[kept], restricted or not kept.all()
+        tables, known = None, None
+        if limits.leaves_time(game.side_to_move(line[-1])):
+            tables, known = self._databases.at_root(game, line, moves)
+        if known is not None and options.multipv == 1:
+            best = max(rank for _, rank in known.values())
+            kept = np.array([known[move][1] == best for move in moves.tolist()])
+            moves, restricted = moves[kept], restricted or not kept.all()
         window = whole = game.window(line)
         if limits.alone:
             window = game.using(evaluator.encoder).alone(whole)
         alone = window is not whole
         with self._seating:
-            self._seat_root(line, fresh=self._restricted or restricted or self._alone != alone)
-        self._restricted, self._alone, tree.known = restricted, alone, known
+            self._memory.seat_root(line, self._line.moves, restricted=restricted, alone=alone)
+        tree.known = known
         params, visits = self._params, limits.nodes
         if options.nodes_limit:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
@@ -552,7 +464,7 @@ class Engine:
             params,
             window,
             visits=None if visits is None or limits.infinite else max(visits, 1),
-            cache=self._cache if evaluator.info is not None else None,
+            cache=self._memory.cache if evaluator.info is not None else None,
             tables=tables,
             scope=Scope(
                 moves if restricted else None,
@@ -584,54 +496,3 @@ class Engine:
             messages.append("searchmoves holds no legal move and is ignored")
             return None
         return np.unique(np.array(found, np.uint16))
-
-    def _seat_root(self, line: State, fresh: bool) -> None:
-        """Put the tree's root on the line's last position, keeping what the tree holds below it."""
-        tree = self._tree
-        assert tree is not None
-        if self._base is not None and tree.root == 0:
-            self._base = self._root_line
-        base, self._root_line = self._base, line.copy()
-        node = -1
-        if base is not None and not fresh and len(base) <= len(line) and np.array_equal(base, line[: len(base)]):
-            node = 0
-            for move in self._moves[len(base) - 1 :]:
-                node = tree.child(node, move)
-                if node < 0:
-                    break
-        if node < 0 or tree.nodes[node]["terminal"]:  # an unclaimed draw: the game goes on
-            tree.clear()
-            self._base = self._root_line
-            return
-        node = follow(tree.nodes, node)
-        tree.root = node
-        root = tree.nodes[node]
-        if root["first_edge"] < 0:
-            root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
-
-
-def _is_play(limits: Limits) -> bool:
-    """Whether a search is for a move to play on a clock or in a time, not to analyse."""
-    analysis = limits.infinite or limits.ponder or limits.searchmoves or limits.nodes or limits.depth or limits.mate
-    return (limits.clocked or limits.fixed) and not analysis
-
-
-def _has_time(limits: Limits, side: int) -> bool:
-    """Whether a move of a side can wait for endgame tables: their preferences take some 50 ms at a root."""
-    left = limits.time[side]
-    if limits.movetime is not None and limits.movetime < _LEAST_MOVE_MS:
-        return False
-    return left is None or left + limits.byoyomi >= _LEAST_CLOCK_MS
-
-
-def _refuse_too_long(plies: int) -> None:
-    if plies > _MOST_PLIES:
-        raise PositionError(f"a game has at most {_MOST_PLIES} moves here: set up its last position")
-
-
-def _refuse_too_much(hash_mb: int) -> None:
-    """Memory is committed as the tree grows: more than the machine has would kill the process in mid-game."""
-    present = memory_bytes() >> 20
-    if hash_mb > 0.8 * present:
-        most = present * 4 // 5
-        raise OptionError(f"Hash {hash_mb} MB is too much for this machine's {present} MB; set at most {most}")

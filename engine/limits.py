@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+_LEAST_MOVE_MS, _LEAST_CLOCK_MS = 200.0, 1000.0  # of a move, and on the clock, for a look at endgame tables
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -40,6 +42,19 @@ class Limits:
     def fixed(self) -> bool:
         """Whether the move has a time of its own."""
         return self.movetime is not None or self.rtime is not None
+
+    @property
+    def to_play(self) -> bool:
+        """Whether the search is for a move to play on a clock or in a time, not to analyse."""
+        analysis = self.infinite or self.ponder or self.searchmoves or self.nodes or self.depth or self.mate
+        return (self.clocked or self.fixed) and not analysis
+
+    def leaves_time(self, side: int) -> bool:
+        """Whether a move of a side can wait for endgame tables: their preferences take some 50 ms at a root."""
+        left = self.time[side]
+        if self.movetime is not None and self.movetime < _LEAST_MOVE_MS:
+            return False
+        return left is None or left + self.byoyomi >= _LEAST_CLOCK_MS
 
     @property
     def with_estimates(self) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..engine.errors import OptionError
 from ..engine.os.process import start_thread
 from ..engine.params import EngineOptions
+from .configuration import add_flags, start_values
 from .lines import LineReader, claim_stdout, on_abandoned
-from .options import OPTIONS, OptionValues, add_flags, start_values
+from .options import OPTIONS, OptionValues
 from .session import Session
 
 if TYPE_CHECKING:

@@ -10,14 +10,11 @@ An option that has names, but none in a protocol, does not exist there and stays
 
 from __future__ import annotations
 
-import argparse
 import copy
 import math
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from ..engine.errors import OptionError, UnknownOptionError
@@ -163,18 +160,18 @@ class Option:
         kind, low, high = self.kind, self.setting.low, self.setting.high
         if kind == "check":
             if text not in _TRUTH:
-                raise OptionError(f"must be true or false, not {_quote(text)}")
+                raise OptionError(f"must be true or false, not {quote(text)}")
             if self.fixed and _TRUTH[text] != self.default:
                 raise OptionError(f"cannot be changed: {self.fixed}")
             return _TRUTH[text]
         if kind == "combo":
             found = next((c for c in self.choices if c.lower() == text.lower()), None)
             if found is None:
-                raise OptionError(f"must be one of {', '.join(self.choices)}, not {_quote(text)}")
+                raise OptionError(f"must be one of {', '.join(self.choices)}, not {quote(text)}")
             return found
         if kind == "spin":
             if not _WHOLE.fullmatch(text) or not low <= int(text) <= high:
-                raise OptionError(f"must be a whole number from {self.range}, not {_quote(text)}")
+                raise OptionError(f"must be a whole number from {self.range}, not {quote(text)}")
             return int(text)
         if kind == "number":
             try:
@@ -182,7 +179,7 @@ class Option:
             except ValueError:
                 number = math.nan
             if not low <= number <= high:
-                raise OptionError(f"must be a number from {self.range}, not {_quote(text)}")
+                raise OptionError(f"must be a number from {self.range}, not {quote(text)}")
             return number
         return "" if text == "<empty>" else text
 
@@ -226,7 +223,7 @@ def _plain(number: float) -> str:
     return str(int(number)) if number == int(number) else f"{number:g}"
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     return "'" + one_line(text, 60) + "'"
 
 
@@ -407,101 +404,3 @@ def _given(text: str | None) -> str:
     if text is None:
         raise OptionError("needs a value: setoption name <option> value <value>")
     return text
-
-
-def add_flags(parser: argparse.ArgumentParser, protocol: str, without: Collection[str] = ()) -> None:
-    """Declare ``--config`` and one flag for every option that the protocol has, or any of them: "all".
-
-    without: keys of options that get no flag.
-    """
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        type=Path,
-        help=f"options from this TOML file, e.g. `hash = 512` (default: {_display(default_config())} if it is there)",
-    )
-    group = parser.add_argument_group("engine options", "values to start with; the protocol's setoption overrides them")
-    for option in OPTIONS:
-        if option.fixed or option.key in without or not (protocol == "all" or option.offered(protocol)):
-            continue
-        flags = ["--" + option.key.replace("_", "-"), *([option.also] if option.also else [])]
-        default = show(option.default_in(protocol)) or "empty"
-        text = option.setting.meaning.replace("%", "%%") + f" ({option.range}; default {default})"
-        if option.kind == "check":
-            group.add_argument(*flags, action=argparse.BooleanOptionalAction, default=None, help=text)
-        elif option.kind != "button":
-            group.add_argument(*flags, type=_flag_type(option), default=None, metavar=_metavar(option), help=text)
-
-
-def _flag_type(option: Option) -> type[object]:
-    def parse(text: str) -> Value:
-        try:
-            return option.parse(text)
-        except OptionError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parse  # type: ignore[return-value]
-
-
-def _metavar(option: Option) -> str:
-    return {"spin": "N", "number": "X", "combo": "NAME", "string": "TEXT"}[option.kind]
-
-
-def start_values(args: argparse.Namespace) -> tuple[dict[str, Value], list[str]]:
-    """Values by key from the command line and the configuration file, and sentences on what the latter has wrong.
-
-    Errors: OptionError when a file named with ``--config`` is missing or wrong. The default file must not keep the
-    engine from playing: wrong entries there are reported and ignored.
-    """
-    given: Path | None = args.config
-    path = given or default_config()
-    values: dict[str, Value] = {}
-    notes: list[str] = []
-    if given is not None or path.is_file():
-        values, notes = read_config(path)
-        if given is not None and notes:
-            raise OptionError(notes[0])
-    for option in OPTIONS:
-        flag = getattr(args, option.key, None)
-        if flag is not None:
-            values[option.key] = flag
-    return values, notes
-
-
-def default_config() -> Path:
-    """The configuration file that is read without ``--config``."""
-    base = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
-    return Path(base) / "az-engine" / "config.toml"
-
-
-def _display(path: Path) -> str:
-    home = str(Path("~").expanduser())
-    text = str(path)
-    return "~" + text[len(home) :] if text.startswith(home + os.sep) else text
-
-
-def read_config(path: Path) -> tuple[dict[str, Value], list[str]]:
-    """Values by key of a TOML file, and one sentence for each entry that cannot be used; quotes no content."""
-    import tomllib  # takes 6 ms, and few users have such a file
-
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        return {}, [f"the configuration file {path} cannot be read ({reason})"]
-    except tomllib.TOMLDecodeError as error:
-        return {}, [f"the configuration file {path} is not TOML: {one_line(str(error), 120)}"]
-    values: dict[str, Value] = {}
-    notes: list[str] = []
-    for key, value in table.items():
-        option = BY_KEY.get(key)
-        if option is None or option.kind == "button":
-            notes.append(f"{path}: there is no option {_quote(key)}")
-            continue
-        try:
-            if not isinstance(value, (bool, int, float, str)):
-                raise OptionError(f"must be a plain value, not a {type(value).__name__}")
-            values[key] = option.parse(show(value))
-        except OptionError as error:
-            notes.append(f"{path}: {key} {error}")
-    return values, notes

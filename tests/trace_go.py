@@ -20,8 +20,8 @@ from az_engine.engine.engine import Engine
 from az_engine.protocols.gtp.session import GtpSession
 from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.options import OptionValues
-from az_engine.protocols.uci import UciSession
-from az_engine.protocols.usi import UsiSession
+from az_engine.protocols.uci.uci import UciSession
+from az_engine.protocols.uci.usi import UsiSession
 
 _PACKAGE = Path(az_engine.__file__).parent
 _ROOMS = tuple(f"{entry.resolve()}{os.sep}" for entry in _PACKAGE.iterdir() if entry.is_symlink())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .base import Game, State
 from .book import BookReader
 from .capabilities import Tablebase
@@ -56,3 +59,17 @@ class Databases:
             folders = [folder for folder in path.split(os.pathsep) if folder]
             self._opened, self.tables = wanted, game.open_tables(folders, most_men=most_men, rule50=rule50)
             self.near, self.problems = self.tables.most_men + _NEAR, list(self.tables.problems)
+
+    def at_root(
+        self, game: Game, line: State, moves: NDArray[np.uint16]
+    ) -> tuple[Tablebase | None, dict[int, tuple[int, int]] | None]:
+        """The tables, if a search from the end of a line may meet their positions, and what they know of moves u2[K].
+
+        The latter by move: outcome and rank; None for a root that they do not have.
+        """
+        tables = self.tables
+        if tables is None or game.men(line[-1]) > self.near:
+            return None, None
+        tables.hits = 0
+        ranked = tables.rank_moves(line, moves)
+        return tables, None if ranked is None else dict(zip(moves.tolist(), ranked, strict=True))

@@ -37,9 +37,11 @@ from .folder import Heartbeat, RunFolder
 from .nets.promotion import Promotion
 from .nets.rating import RESERVE, Ladder, raw, searching
 from .nets.resignation import ResignControl
+from .play.players import make_players
 from .play.processes import Supervisor
 from .play.worker import SelfPlayWorker
 from .show.examples import write_examples
+from .show.figures import figures_of_games, figures_of_players
 from .show.status import Observer, Status
 from .show.table import span
 from .store.replay import WORKER_SHIFT, GameRecord, ReplayFolder
@@ -300,32 +302,20 @@ class SelfPlayRun:
         )
 
     def _figures(self) -> dict[str, Any]:
-        games = list(self.recent)
-        results = [g.result for g in games]
-        given_up = [g for g in games if g.reason == "resigned"]
         current = self.folder.current
         threshold = current.resign if current else None
-        figures: dict[str, Any] = {
+        return {
             "games": self.games,
             "positions": self.positions,
             "window_games": self.window.games,
-            "length": float(np.mean([len(g.moves) for g in games])) if games else 0.0,
-            "first_wins": results.count(1) / max(1, len(results)),
-            "draws": results.count(0) / max(1, len(results)),
-            "resigned": len(given_up) / max(1, len(games)),
-            "capped": sum(g.reason == "max moves" for g in games) / max(1, len(games)),
+            **figures_of_games(self.recent),
             "resign_threshold": threshold,
             "resign_wrong": self.resign.false_positives(threshold),
             "repeated_games": self.replay.repeated,
             "damaged_records": self.replay.damaged,
             "rating_seconds": self.ladder.seconds,
+            **figures_of_players(self._heartbeats()),
         }
-        heartbeats = self._heartbeats()
-        seconds = sum(b.seconds for b in heartbeats)
-        if seconds:
-            figures["simulations_per_worker_s"] = sum(b.simulations for b in heartbeats) / seconds
-            figures["batch_fill"] = sum(b.evaluations for b in heartbeats) / max(1, sum(b.rows for b in heartbeats))
-        return figures
 
     # ---- checkpoints and nets
 
@@ -396,7 +386,7 @@ class SelfPlayRun:
     def _start_playing(self) -> None:
         saved, self._resumed = self._resumed, None
         if not self.run.machine.in_turns:
-            self.players = self._players()
+            self.players = make_players(self.folder, self.run, self.observer)
             self.players.start()
             return
         self.worker = SelfPlayWorker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
@@ -404,22 +394,6 @@ class SelfPlayRun:
         state = None if saved is None else saved.tensors.get("selfplay.state")
         if state is not None:
             self.worker.restore(state.numpy().tobytes())
-
-    def _players(self) -> Supervisor | ClusterPlayers:
-        """Who plays the games: processes of this machine, or actors of a Ray cluster."""
-        machine, observer = self.run.machine, self.observer
-        if machine.ray:
-            from .play.ray import ClusterPlayers
-
-            return ClusterPlayers(self.folder, self.run, observer.on_event)
-        return Supervisor(
-            self.folder,
-            machine.workers,
-            machine.hang_seconds,
-            observer.on_event,
-            observer.worker_command,
-            evaluators=machine.evaluators,
-        )
 
     @property
     def _processes(self) -> int:

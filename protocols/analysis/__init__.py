@@ -13,8 +13,9 @@ from typing import NoReturn
 
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
+from ..configuration import add_flags, start_values
 from ..conversation import talk
-from ..options import OptionValues, add_flags, start_values
+from ..options import OptionValues
 
 HELP = """\
 Analyse many positions at a time: KataGo's analysis protocol, a JSON object a line, as KaTrain and others speak it.

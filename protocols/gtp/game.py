@@ -304,6 +304,42 @@ class GtpGame:
         """Black's lead in points on the present board, with the ``dead`` chains removed."""
         return territory().score(self._state, dead)[0]
 
+    def over(self, colour: str, estimate: Estimate | None) -> bool:
+        """Whether a colour may pass, by rules that count territory: every further move would cost it a point.
+
+        Only neutral points are left, and the opponent's dead stones, two points each, do not change the winner.
+        estimate: of the position, from the view of the colour.
+        """
+        if not self.rules.territory or estimate is None or estimate.ownership is None:
+            return False
+        if not self.settled(colour, estimate.ownership):
+            return False
+        dead = self.dead_by(colour, estimate.ownership)
+        lead = self._lead(colour, dead)
+        theirs = sum(len(points) for points in dead if not self._is_of(colour, points))
+        return not 0 < lead <= 2 * theirs
+
+    def sure_lead(self, colour: str) -> float:
+        """Points by which a colour is sure to be ahead if the game ends now. BLOCKS as :meth:`dead`.
+
+        Tromp-Taylor counts every stone as alive. By other rules the players take dead stones off: then the colour's
+        own do not count, and the opponent's are not yet captured.
+        """
+        dead = (self.dead() or ()) if self.rules.agreed else ()
+        return self._lead(colour, [points for points in dead if self._is_of(colour, points)])
+
+    def moves_of_cleanup(self, colour: str) -> tuple[str, ...]:
+        """A colour's moves but for the pass, while stones of the opponent are dead and not captured; else all: ()."""
+        dead = self.dead()
+        captured = self._lead(colour) > 0 if dead is None else all(self._is_of(colour, points) for points in dead)
+        return () if captured else tuple(move for move in self.engine().legal_moves() if move != PASS)
+
+    def _is_of(self, colour: str, points: frozenset[int]) -> bool:
+        return self.board.stones[min(points)] == STONES[colour]
+
+    def _lead(self, colour: str, dead: Sequence[frozenset[int]] = ()) -> float:
+        return self.margin(dead) * (1 if colour == "b" else -1)
+
     @property
     def _state(self) -> State:
         line, _ = get_game(f"go{self.size}").parse_position(self.engine().position or "")

@@ -335,7 +335,7 @@ class GtpPlayer:
         self._ready()
         limits = self._limits(colour, watch.seconds)
         with game.to_move(colour) as engine:
-            moves = self._kept_from_passing(engine, colour) if cleanup else ()
+            moves = game.moves_of_cleanup(colour) if cleanup else ()
             if request is not None:
                 moves = searched(request, moves or engine.legal_moves())
             limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
@@ -344,10 +344,10 @@ class GtpPlayer:
         lines = last.lines if last is not None else ()
         move = best.move or PASS
         if not (cleanup or moves) and game.rules.territory:
-            if move == PASS or ends or self._over(colour, last):
+            if move == PASS or ends or game.over(colour, None if last is None else last.estimate):
                 move = self._pass_or_move(command, colour, best, last)
         elif not (cleanup or moves) and (move == PASS or ends):
-            move = self._chooser.choose(best, lines, self._lead(colour), last=ends)
+            move = self._chooser.choose(best, lines, game.sure_lead(colour), last=ends)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
         if cleanup or move == PASS or command.name == "reg_genmove":
             return move
@@ -367,43 +367,6 @@ class GtpPlayer:
                 return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
             finally:
                 engine.configure(nodes_limit=visits)
-
-    def _over(self, colour: str, last: ThinkingInfo | None) -> bool:
-        """Whether a colour may pass, by rules that count territory: every further move would cost it a point.
-
-        Only neutral points are left, and the opponent's dead stones, two points each, do not change the winner.
-        """
-        game, estimate = self._game, last.estimate if last is not None else None
-        if not game.rules.territory or estimate is None or estimate.ownership is None:
-            return False
-        if not game.settled(colour, estimate.ownership):
-            return False
-        dead, stones = game.dead_by(colour, estimate.ownership), game.board.stones
-        lead = game.margin(dead) * (1 if colour == "b" else -1)
-        theirs = sum(len(points) for points in dead if stones[min(points)] != STONES[colour])
-        return not 0 < lead <= 2 * theirs
-
-    def _lead(self, colour: str) -> float:
-        """Points by which a colour is sure to be ahead if the game ends now.
-
-        Tromp-Taylor counts every stone as alive. By other rules the players take dead stones off: then ours do not
-        count, and the opponent's are not yet captured.
-        """
-        game, ours = self._game, list[frozenset[int]]()
-        if game.rules.agreed:
-            stones = game.board.stones
-            ours = [points for points in game.dead() or () if stones[min(points)] == STONES[colour]]
-        return game.margin(ours) * (1 if colour == "b" else -1)
-
-    def _kept_from_passing(self, engine: GoEngine, colour: str) -> tuple[str, ...]:
-        """The moves but for the pass, while stones of the opponent are dead and not captured; else all."""
-        dead = self._game.dead()
-        if dead is None:
-            captured = self._game.margin() * (1 if colour == "b" else -1) > 0
-        else:
-            stones = self._game.board.stones
-            captured = all(stones[min(points)] == STONES[colour] for points in dead)
-        return () if captured else tuple(move for move in engine.legal_moves() if move != PASS)
 
     def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
         """Choose a move, play it, and take the time off the clock."""

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from ...engine.errors import NetError, OptionError
 from ...engine.os.system import split_command
-from ..options import default_config
+from ..configuration import default_config
 from ..serve.admission import read_tokens
 
 SITE, BROKER = "https://lichess.org", "https://engine.lichess.ovh"

@@ -24,7 +24,8 @@ from ...engine.clock import Stopwatch
 from ...engine.errors import OptionError
 from ...engine.os.system import few_arenas, memory_bytes
 from ...engine.params import EngineOptions
-from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
+from ..configuration import add_flags, start_values
+from ..options import OPTIONS, OptionValues, Value
 from ..session import WAITING_BYTES
 
 if TYPE_CHECKING:

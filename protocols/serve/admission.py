@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import AzError, OptionError
-from ..options import default_config
+from ..configuration import default_config
 
 _LEAST_TOKEN = 16  # characters
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 8.0  # after an address's first wrong token, which doubles, and at most

@@ -19,8 +19,8 @@ from ..lines import LineWriter, one_line
 from ..options import OptionValues, Value
 from ..page.session import PageSession
 from ..session import WAITING_BYTES, Session
-from ..uci import UciSession
-from ..usi import UsiSession
+from ..uci.uci import UciSession
+from ..uci.usi import UsiSession
 from .admission import Admission, NotPlayedError, RefusedError, least_wanted, listen
 from .connection import Admitted, Connection, Hello
 from .events import EventLog

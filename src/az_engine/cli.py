@@ -22,8 +22,14 @@ from .engine.errors import AzError
 START = "start"  # what az-engine alone does
 COMMANDS = {
     START: ("az_engine.commands.start", "the page in your browser: play, analyse and review; az-engine alone does it"),
-    "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
-    "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
+    "uci": (
+        "az_engine.protocols.uci.uci",
+        "play chess in any UCI program (also the argument-free command az-engine-uci)",
+    ),
+    "usi": (
+        "az_engine.protocols.uci.usi",
+        "play shogi in any USI program (also the argument-free command az-engine-usi)",
+    ),
     "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
     "analysis": ("az_engine.protocols.analysis", "analyse many positions at a time, as `katago analysis` does"),
     "play": ("az_engine.terminal.command", "play any of the games in this terminal"),

@@ -107,8 +107,8 @@ def test_what_two_positions_share_is_played_once(game: str, root: str | None, wo
         fresh = Engine(game, EngineOptions(weights_file="uniform"))
         fresh.set_position(root, head)
         other.set_position(root, head)
-        assert np.array_equal(other._held(), fresh._held())
-        assert other._moves == fresh._moves
+        assert np.array_equal(other._line.held(), fresh._line.held())
+        assert other._line.moves == fresh._line.moves
         other.undo() if head else other.play(moves[0])
     with pytest.raises(IllegalMoveError, match=f"move {len(moves) + 1} of ") as caught:
         other.set_position(root, [*moves, "Z99"])
@@ -409,7 +409,7 @@ def test_the_tree_is_reused_along_the_game(engine: Engine) -> None:
 
 def visits_below(engine: Engine, root: str | None, moves: Sequence[str], path: Sequence[str]) -> int:
     """N of the node that ``path`` leads to from the position of the last search; looks into the tree."""
-    tree = engine._tree
+    tree = engine._memory.tree
     assert tree is not None
     from az_engine.engine.games import get_game
 
@@ -617,10 +617,10 @@ def test_a_net_that_cannot_be_loaded_is_replaced_by_the_one_inside() -> None:
 
 def test_memory_is_not_held_twice(engine: Engine) -> None:
     engine.ready()
-    first = engine._tree
+    first = engine._memory.tree
     engine.configure(hash_mb=32)
     engine.ready()
-    assert engine._tree is not first
+    assert engine._memory.tree is not first
     engine.ready()
     assert first is not None
 
@@ -644,7 +644,7 @@ def test_a_closed_engine_frees_its_memory_without_the_collector() -> None:
     assert engine._thinking is not None
     engine._thinking._thread.join()
     engine.close()
-    tree = weakref.ref(engine._tree)
+    tree = weakref.ref(engine._memory.tree)
     gc.disable()
     try:
         del engine

@@ -17,8 +17,8 @@ from az_engine.engine.params import EngineOptions
 from az_engine.protocols.gtp.command import read_command
 from az_engine.protocols.lines import MAX_LINE, LineWriter, clean
 from az_engine.protocols.options import OptionValues, Value
-from az_engine.protocols.uci import UciSession
-from az_engine.protocols.usi import UsiSession
+from az_engine.protocols.uci.uci import UciSession
+from az_engine.protocols.uci.usi import UsiSession
 
 from ..protocols.gtp.talk import GtpTalk
 from ..protocols.talk import Conversation

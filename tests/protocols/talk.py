@@ -20,8 +20,8 @@ from az_engine.engine.params import EngineOptions
 from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
-from az_engine.protocols.uci import UciSession
-from az_engine.protocols.usi import UsiSession
+from az_engine.protocols.uci.uci import UciSession
+from az_engine.protocols.uci.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine, faulty
 

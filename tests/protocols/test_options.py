@@ -10,18 +10,8 @@ import pytest
 
 from az_engine.engine.errors import OptionError, UnknownOptionError
 from az_engine.engine.params import EngineOptions, SearchParams
-from az_engine.protocols.options import (
-    BY_KEY,
-    OPTIONS,
-    Option,
-    OptionValues,
-    SessionOptions,
-    add_flags,
-    default_config,
-    read_config,
-    show,
-    start_values,
-)
+from az_engine.protocols.configuration import add_flags, default_config, read_config, start_values
+from az_engine.protocols.options import BY_KEY, OPTIONS, Option, OptionValues, SessionOptions, show
 
 from .reference import reference
 

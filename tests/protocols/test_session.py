@@ -15,8 +15,8 @@ from az_engine.protocols.gtp.session import GtpSession
 from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.options import OptionValues
 from az_engine.protocols.session import Session
-from az_engine.protocols.uci import UciSession
-from az_engine.protocols.usi import UsiSession
+from az_engine.protocols.uci.uci import UciSession
+from az_engine.protocols.uci.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine
 from .gtp.talk import PLAIN, make_engine

@@ -19,7 +19,8 @@ from .attacks import (
     pawn_attacks,
     rook_attacks,
 )
-from .rules import MAX_MOVES, PLAY, Aim, generate, generate_aimed, in_check, king_can_move, make, sides
+from .generation import Aim, generate, generate_aimed, in_check, king_can_move, sides
+from .rules import MAX_MOVES, PLAY, make
 
 
 @device

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...kernels.jit import device
 from .attacks import KING_ATTACKS, KNIGHT_ATTACKS, NONE, bishop_attacks, bit, pawn_attacks, rook_attacks
-from .rules import piece_at, sides
+from .generation import sides
+from .rules import piece_at
 from .state import BLACK, WHITE
 
 LOSES, EVEN, WINS = 0, 1, 2

@@ -8,7 +8,8 @@ from ...kernels.jit import device
 from ..tactics.quiescence import make_quiescence
 from .attacks import bit
 from .exchanges import LOSES, exchange
-from .rules import MAX_MOVES, generate, in_check, make, piece_at, sides
+from .generation import generate, in_check, sides
+from .rules import MAX_MOVES, make, piece_at
 
 _QUEEN = 4  # a promotion to it, as moves write it
 

@@ -51,8 +51,8 @@ def test_a_net_without_search_plays_its_most_probable_move() -> None:
         engine = searched._engine
         answer = searched.play(None, moves, Limits(nodes=50))
         assert answer.lines
-        assert engine._tree is not None
-        edges, _ = engine._tree.children_of(engine._tree.root)
+        assert engine._memory.tree is not None
+        edges, _ = engine._memory.tree.children_of(engine._memory.tree.root)
         game = get_game("chess")
         line = game.initial()
         for text in moves:

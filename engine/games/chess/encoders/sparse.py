@@ -19,7 +19,8 @@ from ...sparse import make_sparse_encoder, put
 from ..attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
 from ..checks import MATES
 from ..exchanges import exchange_beside
-from ..rules import MAX_MOVES, PLAY, piece_at, sides
+from ..generation import sides
+from ..rules import MAX_MOVES, PLAY, piece_at
 from ..state import WHITE
 
 FEATURES = 4 * 2 * 6 * 64

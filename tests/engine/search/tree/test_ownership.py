@@ -260,8 +260,8 @@ def test_nobody_asks_unless_reports_carry_estimates(net: Path, limits: Limits) -
     engine.go(limits, reports.append, lambda _: None)
     assert engine.wait(60)
     assert reports
-    assert engine._tree is not None
-    assert engine._tree.ends is None, "it costs nothing when nobody asks"
+    assert engine._memory.tree is not None
+    assert engine._memory.tree.ends is None, "it costs nothing when nobody asks"
     assert all(report.estimate is None for report in reports)
     assert all(line.estimate is None and line.bound is None for report in reports for line in report.lines)
 

@@ -13,12 +13,12 @@ import pytest
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
 from az_engine.engine.params import EngineOptions
-from az_engine.protocols.uci import UciSession
+from az_engine.protocols.uci.uci import UciSession
 
-from ..engine.failing import FAULTS, let_fail
-from ..fakes.engine import FakeShogiEngine, faulty
-from .gtp.talk import GtpTalk
-from .talk import INFO, READY, Talk, UsiTalk
+from ...engine.failing import FAULTS, let_fail
+from ...fakes.engine import FakeShogiEngine, faulty
+from ..gtp.talk import GtpTalk
+from ..talk import INFO, READY, Talk, UsiTalk
 
 START = {"hash": 16, "threads": 2}
 

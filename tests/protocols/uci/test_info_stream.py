@@ -11,8 +11,8 @@ import pytest
 
 from az_engine.engine.engine import Engine
 
-from ..fakes.clock import FakeClock
-from .talk import Talk
+from ...fakes.clock import FakeClock
+from ..talk import Talk
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
-from ..engine.info import BestMove
-from ..engine.limits import Limits
-from . import conversation
-from .go_command import GoWords, game_over_line, read_go
+from ...engine.info import BestMove
+from ...engine.limits import Limits
+from .. import conversation
 from .inspection import moves_lines, side_lines
+from .report import game_over_line
 from .uci import UciSession
+from .words import GoWords, read_go
 
 HELP = """\
 Play shogi in any program that speaks USI: enter this command, or az-engine-usi, as the engine.

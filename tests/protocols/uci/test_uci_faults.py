@@ -8,11 +8,11 @@ import time
 import pytest
 
 from az_engine.engine.errors import OptionError
-from az_engine.protocols.uci import UciSession
+from az_engine.protocols.uci.uci import UciSession
 
-from ..fakes.clock import FakeClock
-from ..fakes.engine import FakeEngine
-from .talk import INFO, READY, Talk
+from ...fakes.clock import FakeClock
+from ...fakes.engine import FakeEngine
+from ..talk import INFO, READY, Talk
 
 # ----------------------------------------------------------------------------------------------------------- robustness
 

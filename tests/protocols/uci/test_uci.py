@@ -8,8 +8,8 @@ import pytest
 
 from az_engine.protocols.options import read_setoption
 
-from ..fakes.engine import FakeEngine
-from .talk import READY, Talk
+from ...fakes.engine import FakeEngine
+from ..talk import READY, Talk
 
 # ---------------------------------------------------------------------------------------------------- start, identity
 

@@ -16,14 +16,14 @@ import chess
 import chess.engine
 import pytest
 
-from .process import COMMAND, EngineProcess
+from ..process import COMMAND, EngineProcess
 
 pytestmark = pytest.mark.slow
 
 CASES = [
     json.loads(line)
     for line in Path(__file__)
-    .parents[1]
+    .parents[2]
     .joinpath("data", "badinput_uci.jsonl")
     .read_text(encoding="utf-8")
     .splitlines()

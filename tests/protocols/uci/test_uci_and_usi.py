@@ -10,8 +10,8 @@ import pytest
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.errors import NetError
 
-from ..fakes.engine import FakeEngine
-from .talk import READY, Talk, UsiTalk
+from ...fakes.engine import FakeEngine
+from ..talk import READY, Talk, UsiTalk
 
 pytestmark = pytest.mark.parametrize("kind", [Talk, UsiTalk], ids=["uci", "usi"])
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from az_engine.engine.info import Line, Wdl
-from az_engine.protocols.go_command import SCORES, score
 from az_engine.protocols.options import BY_KEY
-from az_engine.protocols.uci import UciSession
+from az_engine.protocols.uci.report import SCORES, score
+from az_engine.protocols.uci.uci import UciSession
 
-from .talk import READY, Talk
+from ..talk import READY, Talk
 
 # --------------------------------------------------------------------------------------------------------------- search
 

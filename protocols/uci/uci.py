@@ -5,7 +5,6 @@ USI grew out of UCI: :mod:`usi` says what it does differently.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -13,20 +12,23 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar
 
-from .. import __version__
-from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionError
-from ..engine.info import BestMove, Checkmate, ThinkingInfo
-from ..engine.limits import Limits
-from ..engine.params import EngineOptions
-from . import conversation
-from .go_command import GoWords, PendingGo, Searches, game_over_line, info_lines, read_uci_go, stats_lines
+from ... import __version__
+from ...engine.errors import AzError, OptionError, PositionError, UnknownOptionError
+from ...engine.info import BestMove, Checkmate, ThinkingInfo
+from ...engine.limits import Limits
+from ...engine.params import EngineOptions
+from .. import conversation
+from ..lines import LineWriter, one_line
+from ..loader import EngineSeam
+from ..options import Option, OptionValues, Value, read_setoption
+from ..session import Session
+from ..steps import Event, Step
 from .inspection import HELP as INSPECTION_HELP
-from .inspection import board_lines, opinion_lines, perft_lines
-from .lines import LineWriter, one_line
-from .loader import EngineSeam
-from .options import Option, OptionValues, Value, read_setoption
-from .session import Session, in_time
-from .steps import Event, GoStep, PingStep, Step, ThrownStep
+from .inspection import any_move, board_lines, opinion_lines, perft_lines
+from .pending import PendingGo, Searches
+from .report import game_over_line, info_lines, stats_lines
+from .steps import GoStep, PingStep, ThrownStep
+from .words import GoWords, read_position, read_uci_go
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.
@@ -38,7 +40,6 @@ Another game that is played over UCI: --game NAME. Its positions are `position f
 REPORTS_PER_S = 20  # blocks of info lines
 LINES_PER_S = 400  # info lines, when the blocks are long
 
-_MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
 _WORD = re.compile(r"\S+")
 _CROWDED = "too much was waiting"
 
@@ -131,7 +132,7 @@ class UciSession(Session[EngineSeam]):
         self.tell(f"{_CROWDED}: {thrown.lines} lines were thrown away")
         if thrown.positions:
             self._hold(f"a position was thrown away: {_CROWDED}", [])
-        best = BestMove(None if thrown.positions else self._any_move())
+        best = BestMove(None if thrown.positions else any_move(self._loader.engine))
         for solve, count in thrown.searches.items():
             for _ in range(count):
                 self.send(*self.answer(best, Limits(solve=solve)))
@@ -152,14 +153,10 @@ class UciSession(Session[EngineSeam]):
         self.debug = {"on": True, "off": False}.get(rest.strip(), self.debug)
 
     def position(self, rest: str) -> None:
-        found = _MOVES.search(rest)
-        root, moves = (rest, "") if found is None else (rest[: found.start()], rest[found.end() :])
-        kind, *text = root.split(maxsplit=1) or [""]
+        position = read_position(rest, self.notation)
         form = f"startpos or {self.notation} <{self.notation.upper()}>"
-        if kind == "startpos" and not text:
-            self._set_position(None, moves)
-        elif kind == self.notation and text:
-            self._set_position(" ".join(text[0].split()), moves)
+        if position is not None:
+            self._set_position(*position)
         elif rest.strip():
             reason = f"position: expected {form}, then moves <moves> or nothing"
             self.enqueue(Step(then=partial(self._hold, reason, [reason])))
@@ -226,7 +223,6 @@ class UciSession(Session[EngineSeam]):
         if playing or (idle and self._loader.up_to_date):
             self._pong()
             return
-
         step = PingStep()
         step.work, step.failed = partial(self._load, step), partial(self._answer_ping, step)
         self._pings.append(step)
@@ -254,13 +250,10 @@ class UciSession(Session[EngineSeam]):
             return
         try:
             option, value = self.values.read(*found)
-        except UnknownOptionError as error:
-            self.unknown_option(str(error))
-            return
         except OptionError as error:
-            self.tell(str(error))
+            report = self.unknown_option if isinstance(error, UnknownOptionError) else self.tell
+            report(str(error))
             return
-
         self.enqueue(Step(then=partial(self._set_option, option, value)))
 
     def _set_option(self, option: Option, value: Value) -> None:
@@ -493,7 +486,7 @@ class UciSession(Session[EngineSeam]):
         self._backlog = deque(GoStep(then=partial(self._start, go, "internal error"), go=go) for go in waiting)
 
     def answer_outstanding(self) -> None:
-        held = self._any_move()  # as good for the searches that come before another position
+        held = any_move(self._loader.engine)  # as good for the searches that come before another position
         for step in [*([GoStep(go=self._running)] if self._running else []), *self.unfinished()]:
             if isinstance(step, GoStep):
                 latest = step.go.latest
@@ -501,17 +494,6 @@ class UciSession(Session[EngineSeam]):
             elif step.work is not None and not isinstance(step, PingStep):
                 held = None
         self._running = None
-
-    def _any_move(self) -> str | None:
-        """A legal move of the position that is held; None when there is none, or the engine does not tell at once."""
-        engine, found = self._loader.engine, list[str]()
-
-        def look() -> None:
-            with contextlib.suppress(AzError):
-                found.extend(engine.legal_moves()[:1] if engine is not None else ())
-
-        in_time(look)
-        return found[0] if found else None
 
 
 add_arguments = partial(conversation.add_arguments, "uci")

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import BestMove, Checkmate, Line, Wdl
-from az_engine.protocols.go_command import PendingGo, score
 from az_engine.protocols.lines import clean
 from az_engine.protocols.loader import EngineSeam
-from az_engine.protocols.usi import UsiSession
+from az_engine.protocols.uci.pending import PendingGo
+from az_engine.protocols.uci.report import score
+from az_engine.protocols.uci.usi import UsiSession
 
-from ..fakes.clock import FakeClock
-from ..fakes.engine import FakeEngine
-from .talk import READY, UsiTalk
+from ...fakes.clock import FakeClock
+from ...fakes.engine import FakeEngine
+from ..talk import READY, UsiTalk
 
 MATED = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"
 NO_MOVE = "+R+N+SGKG+S+N+R/+B+N+SG+LG+S+N+B/P+LPP+LPP+LP/1P2P2P1/9/9/9/9/4k4 b 9P 200"  # and no check

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ..fakes.engine import FakeEngine
-from .talk import READY, UsiTalk
+from ...fakes.engine import FakeEngine
+from ..talk import READY, UsiTalk
 
 # ---------------------------------------------------------------------------------------------------- start, identity
 

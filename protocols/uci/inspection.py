@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from .loader import EngineSeam
+import contextlib
+
+from ...engine.errors import AzError
+from ..loader import EngineSeam
+from ..session import in_time
 
 _SHOWN = 10  # moves of an opinion
 
@@ -18,8 +22,8 @@ HELP = (
 
 def board_lines(engine: EngineSeam, notation: str) -> list[str]:
     """The board that is held, and its text. Errors: PositionError when there is none."""
-    from ..engine.games import get_game
-    from ..engine.games.diagram import board_text
+    from ...engine.games import get_game
+    from ...engine.games.diagram import board_text
 
     engine.legal_moves()  # raises when no position is held
     text = engine.position
@@ -60,3 +64,15 @@ def side_lines(engine: EngineSeam) -> list[str]:
 def moves_lines(engine: EngineSeam) -> list[str]:
     """The legal moves in one line, as YaneuraOu answers ``moves``. Errors: PositionError when no position is held."""
     return [" ".join(engine.legal_moves())]
+
+
+def any_move(engine: EngineSeam | None) -> str | None:
+    """A legal move of the position that is held; None when there is none, or the engine does not tell at once."""
+    moves: list[str] = []
+
+    def look() -> None:
+        with contextlib.suppress(AzError):
+            moves.extend(engine.legal_moves()[:1] if engine is not None else ())
+
+    in_time(look)
+    return moves[0] if moves else None

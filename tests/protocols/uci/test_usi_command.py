@@ -15,7 +15,7 @@ from az_engine.engine.errors import IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 
-from .process import COMMAND, UsiProcess
+from ..process import COMMAND, UsiProcess
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 
 def samples(name: str) -> list[dict[str, Any]]:
     """The lines of a file of samples."""
-    text = Path(__file__).parents[1].joinpath("data", name).read_text(encoding="utf-8")
+    text = Path(__file__).parents[2].joinpath("data", name).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .talk import Talk, UsiTalk
+from ..talk import Talk, UsiTalk
 
 CHESS_BOARD = """\
 8 r n b q k b n r

@@ -1,0 +1,113 @@
+"""The words after ``position`` and ``go`` of UCI and USI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from ...engine.limits import Limits
+from ..lines import one_line
+
+_MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
+_WHOLE = re.compile(r"([+-]?)([0-9]+)")
+_LARGEST = 2**63 - 1
+
+
+def read_position(words: str, notation: str) -> tuple[str | None, str] | None:
+    """(root, moves) after ``position``; root None for the start position. None where it is neither form.
+
+    notation: the word before a root, "fen" or "sfen". The moves stay one text.
+    """
+    moves = _MOVES.search(words)
+    root, rest = (words, "") if moves is None else (words[: moves.start()], words[moves.end() :])
+    kind, *text = root.split(maxsplit=1) or [""]
+    if kind == "startpos" and not text:
+        return None, rest
+    return (" ".join(text[0].split()), rest) if kind == notation and text else None
+
+
+@dataclass(frozen=True, slots=True)
+class GoWords:
+    """The words after ``go``: the keywords seen, numbers by keyword, and complaints about unreadable words."""
+
+    seen: frozenset[str]
+    numbers: dict[str, int]
+    searchmoves: tuple[str, ...]
+    complaints: tuple[str, ...]
+
+    def limits(self, first: str, second: str) -> Limits:
+        """The limits that both protocols know; ``first`` and ``second`` are the players' letters, the opener first.
+
+        Limits below one (``nodes 0``, ``depth -1``) become the smallest search there is, never an endless one.
+        """
+        numbers = self.numbers
+        nodes, depth = numbers.get("nodes"), numbers.get("depth")
+        time = numbers.get(f"{first}time"), numbers.get(f"{second}time")
+        if time == (None, None) and {f"{first}inc", f"{second}inc", "byoyomi"} & numbers.keys():
+            time = 0, 0  # an increment alone: an empty clock
+        return Limits(
+            nodes=None if nodes is None else max(nodes, 1),
+            depth=None if depth is None else max(depth, 1),
+            movetime=numbers.get("movetime"),
+            rtime=numbers.get("rtime"),
+            time=time,
+            increment=(numbers.get(f"{first}inc", 0), numbers.get(f"{second}inc", 0)),
+            byoyomi=max(numbers.get("byoyomi", 0), 0),
+            infinite="infinite" in self.seen,
+            ponder="ponder" in self.seen,
+            searchmoves=self.searchmoves,
+        )
+
+
+def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection[str] = ()) -> GoWords:
+    """Read the words after ``go``, in any order; skip unknown words, leave out unreadable numbers.
+
+    ``numbers``: keywords that a whole number follows; ``optional`` ones may stand without it.
+    """
+    keywords = {*numbers, "infinite", "ponder", "searchmoves"}
+    seen: set[str] = set()
+    found: dict[str, int] = {}
+    moves: list[str] = []
+    complaints: list[str] = []
+    i = 0
+    while i < len(words):
+        word = words[i]
+        i += 1
+        if word not in keywords:
+            continue
+        seen.add(word)
+        if word == "searchmoves":
+            while i < len(words) and words[i] not in keywords:
+                moves.append(words[i])
+                i += 1
+        elif word in numbers:
+            text = words[i] if i < len(words) and words[i] not in keywords else ""
+            i += 1 if text else 0
+            number = _whole(text)
+            if number is not None:
+                found[word] = number
+            elif text or word not in optional:
+                complaints.append(f"go: {word} needs a whole number, not '{one_line(text, 40)}'; left out")
+    return GoWords(frozenset(seen), found, tuple(moves), tuple(complaints))
+
+
+_UCI_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
+
+
+def read_uci_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
+    """The words after UCI's ``go``, and the limits they mean."""
+    go = read_go(words, _UCI_NUMBERS)
+    limits = go.limits("w", "b")
+    mate, movestogo = go.numbers.get("mate"), go.numbers.get("movestogo", 0)
+    if mate is not None and mate < 1:  # no mate is shorter than one move: as little search as possible
+        limits, mate = replace(limits, nodes=1), None
+    return go, replace(limits, mate=mate, movestogo=movestogo if movestogo > 0 else None)
+
+
+def _whole(text: str) -> int | None:
+    found = _WHOLE.fullmatch(text)
+    if found is None:
+        return None
+    size = int(found[2]) if len(found[2]) < 20 else _LARGEST
+    return min(size, _LARGEST) * (-1 if found[1] == "-" else 1)
