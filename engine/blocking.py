@@ -22,7 +22,7 @@ class Searcher(Protocol):
         """Ask it to end; returns at once."""
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What a search gives."""
 
     best: BestMove
@@ -34,7 +34,7 @@ def search(
     limits: Limits,
     on_info: Callable[[ThinkingInfo], None] | None = None,
     begun: Callable[[], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Search the position that an engine holds. Blocks; an exception such as KeyboardInterrupt stops the search first.
 
     on_info: gets the reports, on the search's thread, which waits for it. begun: called once the search can be stopped.
@@ -55,7 +55,7 @@ def search(
             begun()
         while True:
             try:
-                return Found(answer.get(timeout=_LOOK_S), last)
+                return SearchResult(answer.get(timeout=_LOOK_S), last)
             except queue.Empty:
                 continue
     except BaseException:

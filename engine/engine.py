@@ -109,7 +109,7 @@ class Engine:
                         self._load_kernels(load_stand_in(None, self._game), on_progress, join)
                     raise
             most, rule50 = options.syzygy_probe_limit, options.syzygy_50_move_rule
-            self._databases.open_tables(self._game, options.syzygy_path, most_men=most, rule50=rule50)
+            self._databases.open_tables(self._game, options.syzygy_path, most_pieces=most, rule50=rule50)
             self._make_tree()
             self._prepared = options
 
@@ -131,10 +131,10 @@ class Engine:
         if (game.name, game.encoder.name) in self._warm:
             return
         compile_all(game, evaluator, join)
-        own, line = self._game, self._game.initial()  # its own kernels, too, whatever the net sees
-        own.legal_moves(line)
-        if own.declaration is not None:
-            own.declaration.possible(line)
+        ours, line = self._game, self._game.initial()  # its own kernels, too, whatever the net sees
+        ours.legal_moves(line)
+        if ours.declaration is not None:
+            ours.declaration.possible(line)
         problem = cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder.name))
         if problem is not None:
@@ -144,24 +144,24 @@ class Engine:
 
     def _load_net(self, tell: Callable[[str], None] | None) -> Evaluator:
         game = self._game
-        options, wanted = self.options, self._wanted
-        if self._loaded == wanted and self._evaluator is not None:
+        options, requested = self.options, self._net_request
+        if self._loaded == requested and self._evaluator is not None:
             return self._evaluator
         settings = {"provider": options.provider, "batch_size": options.batch_size, "int8": options.int8}
         evaluator = self._load(options.weights_file, game, tell=tell, **settings)
         self._use_net(evaluator)
-        self._loaded = wanted
+        self._loaded = requested
         note = getattr(evaluator, "note", "")
         if note:
             self.notes.append(note)
         chosen = self.options.net_search and self.options.weights_file  # the package's own net needs no comment
         if chosen and evaluator.info is not None and evaluator.info.search:
-            own = ", ".join(f"{name} {value:g}" for name, value in evaluator.info.search)
-            self.notes.append(f"the net brings search settings: {own}; NetSearch false leaves them out")
+            ours = ", ".join(f"{name} {value:g}" for name, value in evaluator.info.search)
+            self.notes.append(f"the net brings search settings: {ours}; NetSearch false leaves them out")
         return evaluator
 
     @property
-    def _wanted(self) -> tuple[object, ...]:
+    def _net_request(self) -> tuple[object, ...]:
         """What decides which evaluator is loaded."""
         options = self.options
         return options.weights_file, options.provider, options.batch_size, options.int8, self._game.planes
@@ -180,7 +180,7 @@ class Engine:
             evaluator = load_stand_in(self._evaluator, game) if seat is None else seat.stand_in(game)
             self._load_kernels(evaluator)
             self._use_net(evaluator)
-            self._loaded = self._wanted
+            self._loaded = self._net_request
         return f"{failed}; going on with {evaluator.description}"
 
     def _make_tree(self) -> None:
@@ -469,7 +469,7 @@ class Engine:
             scope=Scope(
                 moves if restricted else None,
                 lines=1 if limits.clocked else options.multipv,
-                ends=limits.with_estimates,
+                ownership=limits.with_estimates,
                 workers=options.threads,
                 batch_size=options.batch_size,
             ),
@@ -486,13 +486,13 @@ class Engine:
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:
             return None
-        game, found = self._game, []
+        game, result = self._game, []
         for text in limits.searchmoves:
             try:
-                found.append(game.parse_move(line, text))
+                result.append(game.parse_move(line, text))
             except IllegalMoveError as error:
                 messages.append(f"searchmoves: {error}")
-        if not found:
+        if not result:
             messages.append("searchmoves holds no legal move and is ignored")
             return None
-        return np.unique(np.array(found, np.uint16))
+        return np.unique(np.array(result, np.uint16))

@@ -40,19 +40,19 @@ class Calibration:
     """Chances that held in games, of a search's mean outcome; by Stockfish's model of win, draw and loss.
 
     With x = ln((1 + q) / (1 - q)) of a mean outcome q, a side wins with chance 1 / (1 + exp((h - x) / spread)) and
-    loses with that of -x. h = half * exp(men * (1 - m / 16)) with m men on the board: an ending takes more to be won.
+    loses with that of -x. h = half * exp(pieces * (1 - m / 16)) with m pieces on the board: an ending takes more to be won.
     ``az-engine report calibration --fit`` finds the three numbers.
     """
 
-    half: float  # x at which a side wins every second game, with 16 men on the board
+    half: float  # x at which a side wins every second game, with 16 pieces on the board
     spread: float
-    men: float = 0.0
+    pieces: float = 0.0
 
-    def chances(self, mean: Any, men: Any) -> tuple[Any, Any, Any]:
+    def chances(self, mean: Any, pieces: Any) -> tuple[Any, Any, Any]:
         """Win, draw and loss of mean outcomes in [-1, 1], numbers or arrays, the same side's view."""
         import numpy as np  # a greeting does not wait for it
 
-        mean, half = np.clip(mean, -_CERTAIN, _CERTAIN), self.half * np.exp(self.men * (1.0 - men / 16.0))
+        mean, half = np.clip(mean, -_CERTAIN, _CERTAIN), self.half * np.exp(self.pieces * (1.0 - pieces / 16.0))
         x = np.log((1.0 + mean) / (1.0 - mean))
         win, loss = (1.0 / (1.0 + np.exp(np.clip((half - side) / self.spread, -_MOST, _MOST))) for side in (x, -x))
         draw = win * loss * np.expm1(np.minimum(2.0 * half / self.spread, _MOST))  # 1 - win - loss, not rounded to 0

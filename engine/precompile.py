@@ -35,7 +35,7 @@ from .os.process import module_command
 from .params import SearchParams
 from .search.leaves.cache import PositionCache
 from .search.leaves.policy import digest
-from .search.leaves.simulations import growth_entry, growth_kernel
+from .search.leaves.simulations import simulation_entry, simulation_kernel
 from .search.search import Scope, Search
 from .search.tree.nodes import EDGES, NODES
 from .search.tree.puct import select
@@ -77,13 +77,13 @@ class Progress:
             return
         if not self._number:
             self._watch.restart()
-            threading.Thread(target=self._beat, name="progress", daemon=True).start()
+            threading.Thread(target=self._report_time, name="progress", daemon=True).start()
         self._number, self._done, self._cost = self._number + 1, self._done + self._cost, _COSTS.get(kernel, _COST)
         self._began = self._watch.seconds
         self._pace = max(self._began / self._done, 1.0) if self._done > 1.0 else 1.0
         self._tell(self._text())
 
-    def _beat(self) -> None:
+    def _report_time(self) -> None:
         while not self._ended.wait(_HEARTBEAT_S):
             self._tell(self._text())
 
@@ -117,7 +117,7 @@ def helped(game: Game) -> Iterator[Callable[[], object]]:
 def _longest(game: Game) -> Callable[..., Any]:
     """The kernel of a search that takes longest to compile."""
     family = find_family(game.encoder.name)
-    return select if family is None else growth_kernel(game.encoder.leaf, family.blank.functions)
+    return select if family is None else simulation_kernel(game.encoder.leaf, family.blank.functions)
 
 
 def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) -> None:
@@ -228,4 +228,4 @@ if __name__ == "__main__":
     if family is None:
         compile_tree(game)
     else:
-        growth_entry(game, family.blank)
+        simulation_entry(game, family.blank)

@@ -49,8 +49,8 @@ def setting(default: T, meaning: str, low: float = -math.inf, high: float = math
 
     more: further attributes of the Setting.
     """
-    found: T = field(default=default, metadata={"setting": Setting(meaning, low, high, **more)})
-    return found
+    result: T = field(default=default, metadata={"setting": Setting(meaning, low, high, **more)})
+    return result
 
 
 def settings_of(cls: Any) -> Iterator[tuple[Field[Any], Any, Setting]]:

@@ -277,9 +277,9 @@ class Thinking:
             late = given is not None and given.should_stop(self._watch.seconds)
             return late or (limits.nodes is not None and nodes >= limits.nodes)
 
-        found = solver.solve(self._stopped, exhausted)
+        result = solver.solve(self._stopped, exhausted)
         messages = (solver.note,) if solver.note else ()
-        return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds, messages=messages)
+        return BestMove(None, checkmate=result, nodes=solver.nodes, time_ms=self._watch.milliseconds, messages=messages)
 
     def _solve_on(self, search: Search) -> None:
         """Look on for the mate of ``Limits.mate`` where the search of the tree has ended before; tell where none is."""
@@ -290,7 +290,7 @@ class Thinking:
             if limits.nodes is not None and max(search.simulations, solver.nodes) >= limits.nodes:
                 break
             solver.step(self._stopped)
-        if not self._mate_found(limits.mate) and not (solver is not None and solver.moves):
+        if not self._has_mate(limits.mate) and not (solver is not None and solver.moves):
             none = solver is not None and solver.verdict == "nomate" and 2 * limits.mate <= MAX_PLIES
             self._messages.append(
                 f"there is no mate in {limits.mate}" if none else f"no mate in {limits.mate} was found"
@@ -324,7 +324,7 @@ class Thinking:
         limits, tree = self._limits, search.tree
         if limits.depth is not None and self._reached(search) >= limits.depth and search.simulations > 1:
             return True
-        if limits.mate is not None and (limits.mate <= 0 or self._mate_found(limits.mate)):
+        if limits.mate is not None and (limits.mate <= 0 or self._has_mate(limits.mate)):
             return True
         if self._mate is not None and self._mate.verdict is not None:
             return True
@@ -348,7 +348,7 @@ class Thinking:
         rate = search.simulations / max(self._watch.seconds, 1e-3)
         return bool(search.simulations >= 32 and most - second > rate * (allowed - elapsed) * 1.05)
 
-    def _mate_found(self, moves: int) -> bool:
+    def _has_mate(self, moves: int) -> bool:
         assert self._search is not None
         assert self._root is not None
         if self._mate is not None and self._mate.verdict is None and self._mate.moves:

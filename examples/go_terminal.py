@@ -8,11 +8,11 @@ import az_engine as az
 def ask(position: az.Position) -> str:
     """A legal move, "undo" or "quit"."""
     print("Black: ", end="", flush=True)
-    for said in map(str.strip, sys.stdin):
-        if said in ("undo", "quit"):
-            return said
+    for line in map(str.strip, sys.stdin):
+        if line in ("undo", "quit"):
+            return line
         try:
-            return position.read(said)
+            return position.read(line)
         except az.AzError as error:
             print(error, "Black: ", sep="\n", end="", flush=True)
     return "quit"

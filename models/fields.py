@@ -100,14 +100,14 @@ def nested(name: str, value: Any) -> Values:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
     """What has changed between nested values, one sentence each, sorted."""
-    found = []
+    results = []
     for name in {*old, *new}:
         a, b = old.get(name), new.get(name)
         if isinstance(a, dict) and isinstance(b, dict):
-            found += differences(a, b, f"{where}{name}.")
+            results += differences(a, b, f"{where}{name}.")
         elif a != b:
-            found.append(f"{where}{name} was {a}, is now {b}")
-    return sorted(found)
+            results.append(f"{where}{name} was {a}, is now {b}")
+    return sorted(results)
 
 
 # ---- TOML

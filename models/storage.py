@@ -27,10 +27,10 @@ class NewerFormat(DataError):
     """A newer version of az-engine wrote the file; nothing older takes its place."""
 
 
-def check_format(what: str, found: object, known: int) -> None:
+def check_format(what: str, result: object, known: int) -> None:
     """Errors: NewerFormat when ``found``, the format version that ``what`` states, is above ``known``."""
-    if isinstance(found, int) and found > known:
-        raise NewerFormat(f"{what} has format {found}, newer than {known}, the newest known here; update az-engine")
+    if isinstance(result, int) and result > known:
+        raise NewerFormat(f"{what} has format {result}, newer than {known}, the newest known here; update az-engine")
 
 
 class RunLock:

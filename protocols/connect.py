@@ -107,11 +107,11 @@ def read_address(text: str) -> tuple[str, int]:
     """Host and port of ``HOST[:PORT]`` or ``[IPV6]:PORT``. Errors: OptionError."""
     if text.count(":") > 1 and "[" not in text:  # IPv6 without brackets, and so without a port
         text = f"[{text}]"
-    found = _HOST.fullmatch(text)
-    port = int(found["port"] or PORT) if found else 0
-    if found is None or not 0 < port < 65536:
+    match = _HOST.fullmatch(text)
+    port = int(match["port"] or PORT) if match else 0
+    if match is None or not 0 < port < 65536:
         raise OptionError(f"{text!r} is no address: write host, host:port or [IPv6]:port")
-    return found["v6"] or found["name"], port
+    return match["v6"] or match["name"], port
 
 
 def write_launcher(path: Path, server: str, game: str, token_file: Path | None) -> None:

@@ -122,7 +122,7 @@ def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:
         raise OptionError(f"{game.name} is played over {game.protocol.upper()}: start {command}")
     if protocol == "gtp":  # its commands are Go's
         raise OptionError(f"az-engine gtp plays go alone, and boardsize sets the size: leave out --game {args.game}")
-    hidden = {option.key for option in OPTIONS if option.of_games} - game.own_options
+    hidden = {option.key for option in OPTIONS if option.of_games} - game.special_options
     for key in sorted(hidden):
         if getattr(args, key, None) is not None:
             raise OptionError(f"--{key.replace('_', '-')} means nothing to {game.name}; leave it out")

@@ -75,7 +75,7 @@ class Loader(Generic[AnyEngine]):
         self._good: EngineOptions | None = None  # the last options that it was ready with ...
         self._good_at = -1  # ... which are those after so many changes
         self._hopeless: tuple[EngineOptions, str] | None = None  # options with which no net works, and why
-        self._told: set[str] = set()  # sentences that have been shown; each is shown once
+        self._shown: set[str] = set()  # sentences that have been shown; each is shown once
 
     @property
     def up_to_date(self) -> bool:
@@ -88,15 +88,15 @@ class Loader(Generic[AnyEngine]):
         """The engine with the present options, not necessarily ready."""
         if self.engine is not None and self._applied_at == self._values.changes:
             return self.engine
-        changes, wanted = self._values.changes, self._values.engine_options()
+        changes, requested = self._values.changes, self._values.engine_options()
         if self.engine is None:
-            self.engine = self._make_engine(wanted)
+            self.engine = self._make_engine(requested)
         else:
             names = [f.name for f in fields(EngineOptions)]
-            changed = [name for name in names if getattr(wanted, name) != getattr(self._applied, name)]
+            changed = [name for name in names if getattr(requested, name) != getattr(self._applied, name)]
             if changed:
-                self.engine.configure(**{name: getattr(wanted, name) for name in changed})
-        self._applied, self._applied_at = wanted, changes
+                self.engine.configure(**{name: getattr(requested, name) for name in changed})
+        self._applied, self._applied_at = requested, changes
         return self.engine
 
     def again(self) -> None:
@@ -107,14 +107,14 @@ class Loader(Generic[AnyEngine]):
         """Load what the present options ask for, or fall back; returns the reason when no net works. BLOCKS."""
         if self.up_to_date:
             return None
-        wanted = self._values.engine_options()
-        if self._hopeless is not None and self._hopeless[0] == wanted:
+        requested = self._values.engine_options()
+        if self._hopeless is not None and self._hopeless[0] == requested:
             return self._hopeless[1]
         self._hopeless = None
         try:
             self._load()
         except (AzError, MemoryError) as error:
-            return self._fall_back(wanted, error)
+            return self._fall_back(requested, error)
         return None
 
     def _load(self, words: str = "") -> None:
@@ -128,7 +128,7 @@ class Loader(Generic[AnyEngine]):
         if words or before is None or _net_of(before) != _net_of(now):
             self._tell(f"{words or 'playing with'} {engine.description}")
 
-    def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
+    def _fall_back(self, requested: EngineOptions, error: Exception) -> str | None:
         """Restore first the options that are likely at fault, then all; at last do without a net."""
         reason = self._tell_why(error)
         good = self._good or OptionValues(self._values.protocol, hidden=self._values.hidden).engine_options()
@@ -137,9 +137,9 @@ class Loader(Generic[AnyEngine]):
         without_net = replace(good, weights_file=NO_NET)
         for options, keys in ((good, suspects), (good, everything), (without_net, _NET_KEYS)):
             self._values.restore(options, keys)
-            if self._values.engine_options() == wanted:  # that has just failed
+            if self._values.engine_options() == requested:  # that has just failed
                 continue
-            wanted = self._values.engine_options()
+            requested = self._values.engine_options()
             try:
                 self._load("going on with")
             except (AzError, MemoryError) as second:
@@ -151,8 +151,8 @@ class Loader(Generic[AnyEngine]):
         return reason
 
     def _tell_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._shown:
+            self._shown.add(text)
             self._tell(text)
 
     def _tell_why(self, error: Exception) -> str:

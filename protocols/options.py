@@ -60,10 +60,10 @@ class SessionOptions:
 
 
 _FIELDS: Mapping[str, tuple[type, Field[Any]]] = {
-    found.name: (owner, found)
+    declared.name: (owner, declared)
     for owner in (EngineOptions, SearchParams, SessionOptions)
-    for found in fields(owner)
-    if "setting" in found.metadata
+    for declared in fields(owner)
+    if "setting" in declared.metadata
 }
 
 
@@ -82,7 +82,7 @@ class Option:
     words: tuple[tuple[str, str], ...] = ()  # (setting, value), where the value is another word
     button: bool = False  # an order, without a value
     fixed: str = ""  # why it cannot be changed; "" = it can
-    of_games: bool = False  # offered only for games that name it among their ``own_options``
+    of_games: bool = False  # offered only for games that name it among their ``special_options``
 
     @property
     def names(self) -> dict[str, str]:
@@ -98,8 +98,8 @@ class Option:
 
     @property
     def setting(self) -> Setting:
-        found: Setting = _FIELDS[self.field][1].metadata["setting"]
-        return found
+        result: Setting = _FIELDS[self.field][1].metadata["setting"]
+        return result
 
     @property
     def default(self) -> Value:
@@ -165,10 +165,10 @@ class Option:
                 raise OptionError(f"cannot be changed: {self.fixed}")
             return _TRUTH[text]
         if kind == "combo":
-            found = next((c for c in self.choices if c.lower() == text.lower()), None)
-            if found is None:
+            result = next((c for c in self.choices if c.lower() == text.lower()), None)
+            if result is None:
                 raise OptionError(f"must be one of {', '.join(self.choices)}, not {quote(text)}")
-            return found
+            return result
         if kind == "spin":
             if not _WHOLE.fullmatch(text) or not low <= int(text) <= high:
                 raise OptionError(f"must be a whole number from {self.range}, not {quote(text)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tokenize
 import tomllib
 import zipfile
 from collections import Counter
@@ -231,6 +233,26 @@ def test_no_folder_holds_more_than_twelve_modules() -> None:
     )
     assert modules["models/selfplay"]
     assert {folder: count for folder, count in modules.items() if count > 12} == {}
+
+
+def words_of(identifier: str) -> list[str]:
+    """``keepAliveMs`` and ``keep_alive_ms``: keep, alive, ms."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", identifier)]
+
+
+def test_identifiers_have_the_words_of_the_glossary() -> None:
+    """But for names that users know, such as the option OwnBook, and weights that files know by name."""
+    rows = re.findall(r"^ +\| ([a-z, ]+) \| .+ \|$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    left = {word for row in rows for word in row.split(", ")} - {"not", "states"}  # State is what games call theirs
+    assert {"told", "wanted", "men", "halves"} <= left
+    found: Counter[str] = Counter()
+    for path in SOURCES:
+        if path.relative_to(ROOT).parts[0] in (*ROOMS, "src"):
+            with path.open("rb") as file:
+                names = [t.string for t in tokenize.tokenize(file.readline) if t.type == tokenize.NAME]
+            found.update(name for name in names if not hasattr(builtins, name) and left.intersection(words_of(name)))
+    assert found["own_book"]
+    assert found.total() < 100, found.most_common()
 
 
 def parameters_of_kernels(tree: ast.AST) -> Iterator[tuple[str, int]]:

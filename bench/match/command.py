@@ -295,7 +295,7 @@ def summarise(tournament: Tournament, test: Sprt | None = None) -> dict[str, Any
     games, settings = tournament.finished, tournament.settings
     names = [player.name for player in settings.players]
     score = total_score(games, 0)
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "what": f"match of {names[0]} against {', '.join(names[1:])}",
         "value": round(score.score, 4),
         "unit": "points a game",
@@ -305,28 +305,33 @@ def summarise(tournament: Tournament, test: Sprt | None = None) -> dict[str, Any
         "interval95": [round(x, 4) for x in score.score_interval()],
     }
     if len(names) == 2:
-        found["elo"], found["elo95"] = _finite(score.elo), [_finite(x) for x in score.elo_interval()]
-        found["los"] = round(score.los, 4)
+        results["elo"], results["elo95"] = _finite(score.elo), [_finite(x) for x in score.elo_interval()]
+        results["los"] = round(score.los, 4)
     for number, player in enumerate(settings.players):
         faults = dict(faults_of(games, number))
-        found[_LETTERS[number]] = {"name": player.name, "limit": str(player.limit), "faults": faults}
+        results[_LETTERS[number]] = {"name": player.name, "limit": str(player.limit), "faults": faults}
     if len(names) > 2 and any(0 in (game.pairing.first, game.pairing.second) for game in games):
         rated = ratings(games, names, names[0])
-        found["ratings"] = {n: [round(x, 1) for x in (r.elo, r.low, r.high)] for n, r in rated.items()}
+        results["ratings"] = {n: [round(x, 1) for x in (r.elo, r.low, r.high)] for n, r in rated.items()}
     if test is not None:
         state = sprt_state(test, games)
-        found["sprt"] = {"test": str(test), "llr": round(state.llr, 3), "verdict": state.verdict, "pairs": state.pairs}
-    found["by_colour"] = [
+        results["sprt"] = {
+            "test": str(test),
+            "llr": round(state.llr, 3),
+            "verdict": state.verdict,
+            "pairs": state.pairs,
+        }
+    results["by_colour"] = [
         [names[a], names[b], "first" if first else "second", s.wins, s.draws, s.losses]
         for a, b in pairs_of(len(names))
         for first in (True, False)
         if (s := score_between(games, a, b, first=first)).games
     ]
-    found["endings"] = dict(Counter(game.kind_of_ending for game in games))
-    found["duplicates"] = repeated(games)
-    found["judge"] = new_arbiter(settings.game).judge
-    found["worst_overstep_ms"] = round(max((game.overstep_ms for game in games), default=0.0), 1)
-    return found
+    results["endings"] = dict(Counter(game.kind_of_ending for game in games))
+    results["duplicates"] = repeated(games)
+    results["judge"] = new_arbiter(settings.game).judge
+    results["worst_overstep_ms"] = round(max((game.overstep_ms for game in games), default=0.0), 1)
+    return results
 
 
 def _finite(x: float) -> float | None:

@@ -15,7 +15,7 @@ from ...protocols.clients.process import EngineDied
 from ...protocols.options import OptionValues
 
 
-class OwnPlayer:
+class OurPlayer:
     """This engine as a :class:`.players.Player`; options have their names in the game's protocol."""
 
     def __init__(self, name: str, game: str, net: str, options: Mapping[str, str]) -> None:

@@ -110,13 +110,13 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
     path, most = (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
     if not path.is_file():
         raise OptionError(f"there is no file of openings {str(path)!r}; {_KINDS}")
-    found = (
+    result = (
         _of_records(path, game, most)
         if is_record(get_game(game).record_formats, path)
         else _of_lines(path, game, start)
     )
     openings = []
-    for place, opening in found:
+    for place, opening in result:
         try:
             arbiter = new_arbiter(game, opening.root)
             for move in opening.moves:
@@ -173,5 +173,5 @@ def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, O
 
 
 def _epd_id(line: str) -> str:
-    found = re.search(r'\bid "([^"]*)"', line)
-    return found[1] if found else ""
+    match = re.search(r'\bid "([^"]*)"', line)
+    return match[1] if match else ""

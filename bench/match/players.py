@@ -16,7 +16,7 @@ from ...engine.os.system import split_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from ...protocols.options import BY_KEY
-from .in_process import OwnPlayer
+from .in_process import OurPlayer
 
 SPEC_HELP = """\
   default           this engine with the net inside the package
@@ -233,7 +233,7 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
     if not spec.is_az_engine:
         return client_of(protocol)(spec.command, spec.options, ready_s=ready_s, endless_s=endless_s)
     if protocol != "gtp":
-        return OwnPlayer(spec.name, game, spec.net, spec.options)
+        return OurPlayer(spec.name, game, spec.net, spec.options)
     flags = {"resign": "0", "move-time": "3600"} | dict(spec.options)
     if spec.net:
         flags["weights-file"] = spec.net

@@ -240,17 +240,17 @@ class Tournament:
                 pool.close()
                 done.set()
 
-        ends = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
-        loaded = threading.Barrier(max(len(ends), 1))  # loading would take time off the clocks of other games
-        for i, done in enumerate(ends):
+        finished = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
+        loaded = threading.Barrier(max(len(finished), 1))  # loading would take time off the clocks of other games
+        for i, done in enumerate(finished):
             threading.Thread(target=work, name=f"match {i}", args=(done,)).start()
         try:  # not Thread.join: until Python 3.13 an interrupted join takes a running thread for ended
-            for done in ends:
+            for done in finished:
                 while not done.wait(0.2):
                     pass
         except KeyboardInterrupt:
             stop.set()
-            for done in ends:
+            for done in finished:
                 done.wait()
             raise
         if errors:

@@ -91,15 +91,15 @@ def _task(record: Record, number: str) -> Task:
 
 def _moves(board: chess.Board, text: str) -> frozenset[str]:
     """The moves of bm or am in UCI's notation; they are written as SAN, or as UCI. Errors: ValueError."""
-    found = set()
+    results = set()
     for word in text.replace(",", " ").split():
         plain = word.rstrip("!?")
         try:
             move = board.parse_san(re.sub("^[0-9]+[.]+", "", plain))
         except chess.InvalidMoveError:
             move = board.parse_uci(plain)
-        found.add(board.uci(move))
-    return frozenset(found)
+        results.add(board.uci(move))
+    return frozenset(results)
 
 
 def _mating(board: chess.Board, text: str) -> frozenset[str]:
@@ -107,10 +107,10 @@ def _mating(board: chess.Board, text: str) -> frozenset[str]:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"dm {text[:10]} is no number of moves")
     budget = [_MOST_POSITIONS]
-    found = frozenset(board.uci(move) for move in list(board.legal_moves) if _mates(board, move, int(text), budget))
-    if not found:
+    result = frozenset(board.uci(move) for move in list(board.legal_moves) if _mates(board, move, int(text), budget))
+    if not result:
         raise ValueError(f"there is no mate in {text}")
-    return found
+    return result
 
 
 def _mates(board: chess.Board, move: chess.Move, moves: int, budget: list[int]) -> bool:
@@ -131,6 +131,6 @@ def _mates(board: chess.Board, move: chess.Move, moves: int, budget: list[int]) 
 def _answered(board: chess.Board, answer: chess.Move, moves: int, budget: list[int]) -> bool:
     """Whether there is a mate after a defence."""
     board.push(answer)
-    found = any(_mates(board, move, moves, budget) for move in list(board.legal_moves))
+    result = any(_mates(board, move, moves, budget) for move in list(board.legal_moves))
     board.pop()
-    return found
+    return result

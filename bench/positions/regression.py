@@ -70,34 +70,34 @@ def read_regression(path: Path) -> list[Question]:
         lines = path.read_text("utf-8", errors="replace").splitlines()
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}); give a suite in EPD or a .tst file") from error
-    found, commands, asked, others = list[Question](), list[str](), ("", ""), 0
+    result, commands, request, others = list[Question](), list[str](), ("", ""), 0
     for number, line in enumerate(lines, 1):
         answer = _ANSWER.fullmatch(line)
-        if answer is not None and asked[0]:
+        if answer is not None and request[0]:
             try:
                 re.compile(answer[2])
             except re.error as error:
                 print(f"{path.name}, line {number}: {error}; it is skipped", file=sys.stderr)
                 continue
-            name, colour = asked
-            found.append(Question(f"{path.stem} {name}", tuple(commands), colour, answer[2], answer[1] == "!"))
-            commands, asked = [], ("", "")
+            name, colour = request
+            result.append(Question(f"{path.stem} {name}", tuple(commands), colour, answer[2], answer[1] == "!"))
+            commands, request = [], ("", "")
         command = _COMMAND.match(line.partition("#")[0].strip())
         if command is None:
             continue
         if command[2] == QUESTION:
-            asked = (command[1] or f"line {number}", command[3].strip() or "black")
+            request = (command[1] or f"line {number}", command[3].strip() or "black")
             continue
-        asked = ("", "")
+        request = ("", "")
         if command[2] in SET_UP:
             commands.append(_located(f"{command[2]} {command[3]}".strip(), path.parent))
         else:
             others += 1
-    if not found:
+    if not result:
         raise DataError(f"{path} asks for no move: it has no {QUESTION} with an answer such as #? [D4|E5] below it")
     if others:
         print(f"{path.name}: left out are commands that ask for no move: {others}", file=sys.stderr)
-    return found
+    return result
 
 
 def _located(command: str, folder: Path) -> str:

@@ -76,8 +76,8 @@ class MatchScore:
         low, high = self.elo_interval()
         if math.isinf(self.elo):
             return f"more than {low:+.0f}" if self.elo > 0 else f"less than {high:+.0f}"
-        ends = ("no limit" if math.isinf(end) else f"{end:+.0f}" for end in (low, high))
-        return f"{self.elo:+.0f} [{', '.join(ends)}]"
+        bounds = ("no limit" if math.isinf(end) else f"{end:+.0f}" for end in (low, high))
+        return f"{self.elo:+.0f} [{', '.join(bounds)}]"
 
     def __str__(self) -> str:
         counts = f"+{self.wins} ={self.draws} -{self.losses} of {self.games}"

@@ -30,7 +30,7 @@ from ... import __version__
 from ...engine.errors import OptionError
 from ...engine.os.files import write_atomically
 from ...engine.os.process import module_command
-from ...engine.os.system import OWN_GROUP, kill_group
+from ...engine.os.system import NEW_GROUP, kill_group
 from .measure import readable
 
 SECTIONS = {
@@ -135,7 +135,7 @@ class _Section:
                 stdout=out,
                 stderr=err,
                 env={**os.environ, "TMPDIR": str(self.folder)},
-                **OWN_GROUP,
+                **NEW_GROUP,
             )
         return self
 
@@ -155,10 +155,10 @@ class _Section:
         figures = list(_read(self.out))
         if status == "ok" and any("error" in figure for figure in figures):
             status = "parts failed"
-        found = {"status": status, "seconds": round(seconds, 1), "figures": figures}
+        results = {"status": status, "seconds": round(seconds, 1), "figures": figures}
         if status not in ("ok", "parts failed"):
-            found["error"] = self.err.read_text(errors="replace").splitlines()[-_LAST:]
-        return found
+            results["error"] = self.err.read_text(errors="replace").splitlines()[-_LAST:]
+        return results
 
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:

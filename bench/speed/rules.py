@@ -160,8 +160,8 @@ def _find_peer(game: Game, args: argparse.Namespace) -> Peer | None:
     """The named peer, or the game's usual one if it is installed. Errors: EngineProcessError, OptionError."""
     command = split_command(args.peer or "")
     if not command and game.name == "chess":
-        found = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
-        command = [found] if found else []
+        result = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
+        command = [result] if result else []
     if command:
         return ProgramPeer(command, game.protocol, args.variant)
     with contextlib.suppress(ImportError):
@@ -264,11 +264,11 @@ def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool)
         for depth, expected in enumerate(sample.counts, 1):
             if max_nodes is not None and expected > max_nodes:
                 continue
-            found = sum(game.perft(state, depth).values())
-            leaves += found
-            if found != expected:
+            result = sum(game.perft(state, depth).values())
+            leaves += result
+            if result != expected:
                 wrong += 1
-                print(f"{sample.name}: depth {depth} has {expected:,} leaves, not {found:,}", file=sys.stderr)
+                print(f"{sample.name}: depth {depth} has {expected:,} leaves, not {result:,}", file=sys.stderr)
     seconds = time.perf_counter() - start
     if as_json:
         note = f"{leaves:,} leaves in {seconds:.1f} s"

@@ -174,7 +174,7 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
             bare = _search_speed(game, line, evaluator, workers, args.seconds)
             estimated = 0.0
             if evaluator.extra:
-                estimated = _search_speed(game, line, evaluator, workers, args.seconds, ends=True)
+                estimated = _search_speed(game, line, evaluator, workers, args.seconds, ownership=True)
             rounds.append((alone, played, bare, played / alone, bare / alone, estimated, estimated / bare))
         medians = map(statistics.median, zip(*rounds, strict=True))
         alone, played, bare, share, bare_share, estimated, estimated_share = medians
@@ -237,7 +237,7 @@ def _search_speed(
     seconds: float,
     *,
     cached: bool = False,
-    ends: bool = False,
+    ownership: bool = False,
 ) -> float:
     """A fresh search's positions evaluated a second, in full batches; with a cache its simulations a second."""
     counting = _Counting(evaluator)
@@ -249,7 +249,7 @@ def _search_speed(
         SearchParams(smart_pruning=False),
         game.window(line),
         cache=cache,
-        scope=Scope(workers=workers, ends=ends),
+        scope=Scope(workers=workers, ownership=ownership),
     )
     running.ramp = 1
     start = time.perf_counter()

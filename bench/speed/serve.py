@@ -121,11 +121,11 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
     def shares(clients: list[tuple[str, int]], workers: int = 1) -> dict[str, float]:
         with _Searches(nets, args, clients, workers) as searches:
             rows, batches = nets.batcher.rows, nets.batcher.batches
-            found = searches.rows(args.seconds)
+            result = searches.rows(args.seconds)
             batches = nets.batcher.batches - batches
             full = (nets.batcher.rows - rows) / max(batches, 1) / batch
             fills.append(f"batches {full:.0%} full" if batches else "in turns")  # a compiled net has no batches
-            return found
+            return result
 
     alone, many, ratios = [], [], []
     for _ in range(3):
@@ -173,11 +173,11 @@ def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> I
         times = sorted(latency() for _ in range(args.queries))
         query_rows = (me.rows - rows) // args.queries
     query.close()
-    asked, waited = _waits(nets.batcher.waited, before)
+    request, waited = _waits(nets.batcher.waited, before)
     busy, runnable = (1000 * statistics.mean(each) for each in zip(*processor, strict=True))
     note = f"alone {1000 * alone:.1f} ms; means: on a processor {busy:.1f}, waiting for one {runnable:.1f}"
     note += (
-        f", waiting for the net {1000 * waited / args.queries:.1f} ms in {asked / args.queries:.0f} turns or batches"
+        f", waiting for the net {1000 * waited / args.queries:.1f} ms in {request / args.queries:.0f} turns or batches"
     )
     fluid = max(alone, query_rows / (throughput * 4 / (4 + 8 * 2)))
     for name, value in (("median", statistics.median(times)), ("p99", percentile(times, 99))):
@@ -189,8 +189,8 @@ def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> I
 
 def _processor_seconds() -> tuple[float, float]:
     """Of this thread so far: on a processor, and waiting for one; zeros where the system does not tell."""
-    found = Path("/proc/thread-self/schedstat")
-    busy, waiting = found.read_text().split()[:2] if found.exists() else (0, 0)
+    result = Path("/proc/thread-self/schedstat")
+    busy, waiting = result.read_text().split()[:2] if result.exists() else (0, 0)
     return int(busy) / 1e9, int(waiting) / 1e9
 
 

@@ -48,9 +48,9 @@ def get_game(name: str) -> Game:
 
     Errors: OptionError for an unknown name or size.
     """
-    found = re.fullmatch(r"(.*?)(?:([0-9]+)(?:x([0-9]+))?)?", name, re.DOTALL)
-    assert found is not None
-    folder, columns, rows = found.groups()
+    match = re.fullmatch(r"(.*?)(?:([0-9]+)(?:x([0-9]+))?)?", name, re.DOTALL)
+    assert match is not None
+    folder, columns, rows = match.groups()
     if folder not in game_names():
         raise OptionError(f"no game is called {name!r}; there are {', '.join(game_names())}")
     game: Game = importlib.import_module(f"{__name__}.{folder}").GAME

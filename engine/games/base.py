@@ -32,7 +32,7 @@ class Game(Rules):
 
     encoder: Encoder
     form: str = ""  # what :meth:`variant` calls it; "": its usual form
-    own_options: frozenset[str] = frozenset()  # keys of options that most other games do not offer
+    special_options: frozenset[str] = frozenset()  # keys of options that most other games do not offer
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()
     openings: Mapping[str, str] = {}  # name: its moves, as the protocol writes them
@@ -55,8 +55,8 @@ class Game(Rules):
         """The positions that games with a handicap begin from, in the game's notation; none in most games."""
         return ()
 
-    def men(self, state: State) -> int:
-        """Men of one State[], as tables of endings count them; 0 in games without such tables."""
+    def count_pieces(self, state: State) -> int:
+        """Pieces of one State[], as tables of endings count them; 0 in games without such tables."""
         return 0
 
     # ------------------------------------------------------------------ how a net sees it

@@ -111,7 +111,7 @@ class Quiescence(NamedTuple):
 class Tablebase(ABC):
     """Tables of how positions with few men end with best play."""
 
-    most_men: int  # in the positions that they know
+    most_pieces: int  # in the positions that they know
     problems: list[str]  # sentences for the user
     hits: int = 0  # positions that were found; whoever counts sets it to 0 before
 

@@ -38,27 +38,27 @@ class Databases:
             self._book = path, BookReader(path, game.open_book)
         reader = self._book[1]
         known = reader.problem
-        found = reader.move(game, line, best=best, seed=seed)
+        result = reader.move(game, line, best=best, seed=seed)
         if reader.problem != known:
             messages.append(reader.problem)
-        if found is None:
+        if result is None:
             return None
-        move, number = found
+        move, number = result
         messages.append(f"{move} is from the book, which has {number} move{'s' * (number > 1)} here")
         return move
 
-    def open_tables(self, game: Game, path: str, *, most_men: int, rule50: bool) -> None:
-        """Open the game's endgame tables, if it has some and ``most_men`` is not 0; ``path``: folders.
+    def open_tables(self, game: Game, path: str, *, most_pieces: int, rule50: bool) -> None:
+        """Open the game's endgame tables, if it has some and ``most_pieces`` is not 0; ``path``: folders.
 
         Blocks for a tenth of a second or more, once.
         """
-        wanted = path, most_men, rule50
-        if game.open_tables is None or not most_men:
+        requested = path, most_pieces, rule50
+        if game.open_tables is None or not most_pieces:
             self._opened, self.tables, self.near = None, None, 0
-        elif self._opened != wanted:
+        elif self._opened != requested:
             folders = [folder for folder in path.split(os.pathsep) if folder]
-            self._opened, self.tables = wanted, game.open_tables(folders, most_men=most_men, rule50=rule50)
-            self.near, self.problems = self.tables.most_men + _NEAR, list(self.tables.problems)
+            self._opened, self.tables = requested, game.open_tables(folders, most_pieces=most_pieces, rule50=rule50)
+            self.near, self.problems = self.tables.most_pieces + _NEAR, list(self.tables.problems)
 
     def at_root(
         self, game: Game, line: State, moves: NDArray[np.uint16]
@@ -68,7 +68,7 @@ class Databases:
         The latter by move: outcome and rank; None for a root that they do not have.
         """
         tables = self.tables
-        if tables is None or game.men(line[-1]) > self.near:
+        if tables is None or game.count_pieces(line[-1]) > self.near:
             return None, None
         tables.hits = 0
         ranked = tables.rank_moves(line, moves)

@@ -71,8 +71,8 @@ def hands(game: Game, position: str) -> list[str]:
     fields = position.split()
     if game.pieces != "tiles" or fields[2] == "-":
         return []
-    found = re.findall(r"(\d*)([A-Za-z])", fields[2])
-    held = [" ".join(f"{n}{p.upper()}" for n, p in found if p.isupper() == first) for first in (True, False)]
+    result = re.findall(r"(\d*)([A-Za-z])", fields[2])
+    held = [" ".join(f"{n}{p.upper()}" for n, p in result if p.isupper() == first) for first in (True, False)]
     return [f"{side} holds {text or 'nothing'}" for side, text in zip(game.sides, held, strict=True)]
 
 
@@ -128,18 +128,18 @@ def board_words(game: Game, position: str) -> str:
     """The board in words, a line for each side and its hand: what stands where."""
     rows = board_rows(game, position)
     columns, ranks = _labels(game, rows)
-    men: tuple[dict[str, list[str]], ...] = ({}, {})
+    pieces: tuple[dict[str, list[str]], ...] = ({}, {})
     for row, rank in zip(rows, ranks, strict=True):
         for piece, column in zip(row, columns, strict=True):
             if piece:
                 second = piece.upper() != "X" if game.pieces in ("stones", "discs") else piece.islower()
-                men[second].setdefault(piece.upper(), []).append(column + rank)
-    said = []
-    for side, held in zip(game.sides, men, strict=True):
+                pieces[second].setdefault(piece.upper(), []).append(column + rank)
+    sentences = []
+    for side, held in zip(game.sides, pieces, strict=True):
         order = sorted(held, key=lambda piece: ("KQRBGSNLP".find(piece.lstrip("+")), piece))
         words = [f"{_NAMES[game.pieces].get(piece, '')} {' '.join(held[piece])}".strip() for piece in order]
-        said.append(f"{side}: {', '.join(words) or 'nothing on the board'}.")
-    return "\n".join([*said, *hands(game, position)])
+        sentences.append(f"{side}: {', '.join(words) or 'nothing on the board'}.")
+    return "\n".join([*sentences, *hands(game, position)])
 
 
 def board_svg(game: Game, position: str, last: str = "") -> str:

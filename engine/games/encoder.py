@@ -13,7 +13,7 @@ from .leaves import Leaves, make_leaves
 from .outcome import RUNNING
 
 State = NDArray[np.void]
-OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
+GAME_ENCODER = "alphazero"  # name of a game's own planes and actions
 SPARSE_ENCODER = "sparse"  # of the features and rows of sparse nets, see sparse
 NO_TABLES = 1 << 30  # pieces, where endgame tables know nothing
 
@@ -37,7 +37,7 @@ class Encoder:
     Several input arrays lie one after another in the planes; the converted net splits them.
     """
 
-    name: str = OWN_ENCODER
+    name: str = GAME_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
     num_actions: int  # A, size of the policy
     max_moves: int  # M, greatest number of legal moves

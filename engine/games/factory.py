@@ -138,10 +138,10 @@ def replay_kernel(play: Play) -> Function:
         for i in range(moves.shape[0]):
             number = look(work, line, i, True, legal, 0)[0]
             for k in range(seen - 1, seen + counts[i]):
-                move, found = moves[i] if k < seen else others[k], False
+                move, result = moves[i] if k < seen else others[k], False
                 for j in range(number):
-                    found |= legal[0, j] == move
-                if not found:
+                    result |= legal[0, j] == move
+                if not result:
                     return i
             seen += counts[i]
             follow(work, line, i, np.int64(moves[i]))
@@ -417,9 +417,9 @@ def _encode(play: Play, encode_row: Function) -> Function:
         owner = workspace(states[:1])
         work = borrow(owner)
         for b in range(index.shape[0]):
-            here = states[index[b] : index[b] + 1]
-            begin(work, here, 0)
-            rewind(work, here, 0)
+            state = states[index[b] : index[b] + 1]
+            begin(work, state, 0)
+            rewind(work, state, 0)
             encode_row(work, states, index[b], first_index[b], history, out, b)
         keep(owner)
 
@@ -452,13 +452,13 @@ def _legal_actions(play: Play, survey: Function, action_of: Function) -> Functio
         owner = workspace(states[:1])
         work = borrow(owner)
         for b in range(index.shape[0]):
-            here = states[index[b] : index[b] + 1]
-            begin(work, here, 0)
-            rewind(work, here, 0)
-            counts[b] = look(work, here, 0, True, moves, 0)[0]
-            seen = survey(here[0])
+            state = states[index[b] : index[b] + 1]
+            begin(work, state, 0)
+            rewind(work, state, 0)
+            counts[b] = look(work, state, 0, True, moves, 0)[0]
+            seen = survey(state[0])
             for k in range(counts[b]):
-                out[b, k] = action_of(here[0], np.int64(moves[0, k]), seen)
+                out[b, k] = action_of(state[0], np.int64(moves[0, k]), seen)
         keep(owner)
 
     return legal_actions

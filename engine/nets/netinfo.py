@@ -66,8 +66,8 @@ class NetInfo:
     def settings(self, chosen: SearchParams) -> SearchParams:
         """``chosen`` with the net's own settings where it has the defaults."""
         default = SearchParams()
-        own = {name: value for name, value in self.search if getattr(chosen, name) == getattr(default, name)}
-        return replace(chosen, **own)  # type: ignore[arg-type]
+        ours = {name: value for name, value in self.search if getattr(chosen, name) == getattr(default, name)}
+        return replace(chosen, **ours)  # type: ignore[arg-type]
 
     def to_metadata(self) -> dict[str, str]:
         """The ONNX metadata properties."""
@@ -135,9 +135,9 @@ def read_search(text: str) -> tuple[tuple[str, float], ...]:
     pairs = [entry.split("=") for entry in text.split()]
     if not {name for name, _ in pairs} <= set(_SEARCH):
         raise ValueError(f"a net brings {', '.join(_SEARCH)}")
-    found = tuple((name, _SEARCH[name](number)) for name, number in pairs)
+    result = tuple((name, _SEARCH[name](number)) for name, number in pairs)
     try:
-        check(SearchParams(**dict(found)))
+        check(SearchParams(**dict(result)))
     except OptionError as error:
         raise ValueError(str(error)) from error
-    return found
+    return result

@@ -76,7 +76,7 @@ class Client:
 
 
 @dataclass(eq=False, slots=True)
-class _Asked:
+class _TurnRequest:
     """A turn that a search waits for, or has."""
 
     seat: Seat
@@ -111,7 +111,7 @@ class Seat(Evaluator):
         self.compiled = None if evaluator.compiled is None else replace(evaluator.compiled, turn=self.turn)
         self.weight = 2.0
         self.net, self.client = net, client
-        self.asked = Stopwatch()  # since its last request
+        self.idle = Stopwatch()  # since its last request
         self.room = partial(batcher.room, self)  # its share of what keeps the net busy
         self._batcher = batcher
 
@@ -167,8 +167,8 @@ class Batcher:
             float, tuple[int, float]
         ] = {}  # by weight: requests, and seconds before their first batch or turn
         self._changed = threading.Condition()
-        self._queue: list[_Asked] = []  # who waits for a turn
-        self._turning: list[_Asked] = []  # turns under way
+        self._queue: list[_TurnRequest] = []  # who waits for a turn
+        self._turning: list[_TurnRequest] = []  # turns under way
         self._turn_s = 1e-3  # seconds a turn takes, a running mean
         self._clients: dict[str, Client] = {}
         self._waiting: set[Client] = set()  # with rows left
@@ -208,7 +208,7 @@ class Batcher:
         """What the net's method ``kind`` says of planes u1[B, F], B > 0. Blocks. Errors: NetError; Interrupted."""
         request = _Request(seat, kind, planes)
         request.over.acquire()
-        seat.asked.restart()
+        seat.idle.restart()
         with self._changed:
             client, net = seat.client, seat.net
             if client not in self._waiting:
@@ -231,20 +231,20 @@ class Batcher:
         The turn has no more simulations than the net makes in the time that is then left. It is ended early for a
         search that is more urgent.
         """
-        asked, watch = _Asked(seat, Turn(simulations, np.zeros(1, np.uint8))), Stopwatch()
-        client, net, turn = seat.client, seat.net, asked.turn
-        asked.granted.acquire()
-        seat.asked.restart()
+        request, watch = _TurnRequest(seat, Turn(simulations, np.zeros(1, np.uint8))), Stopwatch()
+        client, net, turn = seat.client, seat.net, request.turn
+        request.granted.acquire()
+        seat.idle.restart()
         with self._changed:
             if not client.turns:
                 client.service = max(client.service, self._floor - _CREDIT * self._turn_s)
             client.turns += 1
-            self._queue.append(asked)
+            self._queue.append(request)
             self._grant()
-        if not asked.granted.acquire(timeout=min(max(left, 0.0), threading.TIMEOUT_MAX)):
+        if not request.granted.acquire(timeout=min(max(left, 0.0), threading.TIMEOUT_MAX)):
             with self._changed:
-                if asked in self._queue:
-                    self._queue.remove(asked)
+                if request in self._queue:
+                    self._queue.remove(request)
                     client.turns -= 1
                     turn.simulations = 0
             if not turn.simulations:
@@ -261,7 +261,7 @@ class Batcher:
                 if turn.done:
                     net.cost += 0.1 * (seconds / turn.done - net.cost)
                 self._turn_s += 0.1 * (seconds - self._turn_s)
-                self._turning.remove(asked)
+                self._turning.remove(request)
                 self.rows += turn.done
                 self.seconds += seconds
                 client.rows += turn.done
@@ -273,9 +273,9 @@ class Batcher:
     def _grant(self) -> None:
         """Begin the next turns; end one early when all lanes are taken and someone more urgent waits."""
 
-        def owed(asked: _Asked) -> tuple[bool, float, float]:
-            client, weight = asked.seat.client, asked.seat.weight
-            return asked.urgency < math.inf, client.service + client.begun * self._turn_s / weight, -weight
+        def owed(request: _TurnRequest) -> tuple[bool, float, float]:
+            client, weight = request.seat.client, request.seat.weight
+            return request.urgency < math.inf, client.service + client.begun * self._turn_s / weight, -weight
 
         while self._queue and len(self._turning) < self.lanes:
             chosen = min(self._queue, key=owed)
@@ -294,7 +294,7 @@ class Batcher:
     def _count_wait(self, seat: Seat) -> None:
         """Count what the seat asked for last, whose wait is over."""
         count, seconds = self.waited.get(seat.weight, (0, 0.0))
-        self.waited[seat.weight] = count + 1, seconds + seat.asked.seconds
+        self.waited[seat.weight] = count + 1, seconds + seat.idle.seconds
 
     def withdraw(self, seat: Seat) -> None:
         """See :meth:`Seat.interrupt`."""
@@ -327,7 +327,7 @@ class Batcher:
             self._counted.restart()
             self._weights.clear()
             for client in self._clients.values():
-                active = [seat for seat in client.seats if seat.asked.seconds < _ACTIVE_S]
+                active = [seat for seat in client.seats if seat.idle.seconds < _ACTIVE_S]
                 if active:
                     self._weights[client] = max(seat.weight for seat in active), len(active)
             self._total = sum(weight for weight, _ in self._weights.values())

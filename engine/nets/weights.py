@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import NetError
 from ..games.base import Game
-from ..games.encoder import OWN_ENCODER
+from ..games.encoder import GAME_ENCODER
 from .evaluator import Evaluator, UniformEvaluator
 from .families import find_family
 from .file.conversion import native_net
@@ -79,7 +79,7 @@ def net_path(
 def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:
     """The encoder of the net that a ``WeightsFile`` setting names, if it is inside the package; else the game's own."""
     path = other_nets(game.name).get(weights) if weights else embedded_net(game.name, provider)
-    return OWN_ENCODER if path is None else read_outline(path)[0].metadata.get(ENCODER, OWN_ENCODER)
+    return GAME_ENCODER if path is None else read_outline(path)[0].metadata.get(ENCODER, GAME_ENCODER)
 
 
 def net_of_run(folder: Path) -> Path:
@@ -119,8 +119,8 @@ def load_evaluator(
 
 def _plugged(provider: str) -> Callable[..., Evaluator]:
     """What loads nets by a provider that a package offers as an entry point. Errors: NetError where none does."""
-    for found in entry_points(group="az_engine.providers", name=provider):
-        load: Callable[..., Evaluator] = found.load()
+    for result in entry_points(group="az_engine.providers", name=provider):
+        load: Callable[..., Evaluator] = result.load()
         return load
     raise NetError(
         f"nothing installed here runs nets by {provider}; choose another Provider, or install az-engine anew"
@@ -132,7 +132,7 @@ def net_evaluator(path: Path, game: Game, **options: Any) -> OnnxEvaluator:
 
     Blocks. Errors: NetError.
     """
-    family = find_family(read_outline(path)[0].metadata.get(ENCODER, OWN_ENCODER))
+    family = find_family(read_outline(path)[0].metadata.get(ENCODER, GAME_ENCODER))
     return (OnnxEvaluator if family is None else family.open)(path, game, **options)
 
 

@@ -65,13 +65,13 @@ def remove_abandoned(drafts: Iterable[Path]) -> None:
 
 def packages_with(name: str, directories: Iterable[str]) -> tuple[str, ...]:
     """Names, sorted, of the packages in these directories whose ``__init__.py`` names ``name``; none is imported."""
-    found = set()
+    results = set()
     for directory in directories:
         for module in pkgutil.iter_modules([directory]):
             path = Path(directory, module.name, "__init__.py")
             if module.ispkg and re.search(rf"\b{name}\b", path.read_text(encoding="utf-8", errors="replace")):
-                found.add(module.name)
-    return tuple(sorted(found))
+                results.add(module.name)
+    return tuple(sorted(results))
 
 
 def check_writable(path: Path) -> None:

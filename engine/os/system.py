@@ -66,11 +66,11 @@ if sys.platform == "win32":
 
     def limit_process(memory: int, seconds: int | None = None) -> None:
         """End this process when it takes more than ``memory`` bytes, or computes for more than ``seconds``."""
-        own = psutil.Process()
+        ours = psutil.Process()
 
         def watch() -> None:
-            while own.memory_info().vms <= memory:
-                if seconds is not None and sum(own.cpu_times()[:2]) > seconds:
+            while ours.memory_info().vms <= memory:
+                if seconds is not None and sum(ours.cpu_times()[:2]) > seconds:
                     os._exit(_OUT_OF_TIME)
                 time.sleep(0.05)
             os._exit(_OUT_OF_MEMORY)
@@ -78,7 +78,7 @@ if sys.platform == "win32":
         threading.Thread(target=watch, name="limits", daemon=True).start()
 
     def kill_group(process: subprocess.Popen[bytes]) -> None:
-        """Kill a process started with :data:`OWN_GROUP` and those that it started."""
+        """Kill a process started with :data:`NEW_GROUP` and those that it started."""
         try:
             children = psutil.Process(process.pid).children(recursive=True)
         except psutil.NoSuchProcess:
@@ -102,7 +102,7 @@ if sys.platform == "win32":
     def _discard_pages(start: int, size: int) -> None:
         """Do nothing: the system takes back what it needs."""
 
-    OWN_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    NEW_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     _OUT_OF_TIME, _OUT_OF_MEMORY = 124, 125
 
     def ran_out_of_time(status: int) -> bool:
@@ -115,7 +115,7 @@ else:
     import select
 
     BINARY = 0
-    OWN_GROUP: dict[str, Any] = {"start_new_session": True}
+    NEW_GROUP: dict[str, Any] = {"start_new_session": True}
     _LOOK_MS = 1000  # between looks for the parent process ...
     _PARENT = os.getppid()  # ... which this one had when it began
 
@@ -151,7 +151,7 @@ else:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # SIGXCPU, then SIGKILL
 
     def kill_group(process: subprocess.Popen[bytes]) -> None:
-        """Kill a process started with :data:`OWN_GROUP` and those that it started."""
+        """Kill a process started with :data:`NEW_GROUP` and those that it started."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except OSError:  # it has just ended, or changed its group

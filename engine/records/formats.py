@@ -50,25 +50,25 @@ class RecordFormat:
 
     def lost(self, record: Record) -> Counter[str]:
         """How many of which things of a record the format cannot hold."""
-        own = record.source == self.name
+        ours = record.source == self.name
         count: Counter[str] = Counter()
         if "names" not in self.holds:
             count["names"] = sum(map(bool, record.names))
         if "headers" not in self.holds:
-            count["headers"] = len(record.headers) * (not own)
+            count["headers"] = len(record.headers) * (not ours)
         if "result" not in self.holds:
             count["result"] = int(record.result is not None or bool(record.reason))
         if "margin" not in self.holds:
             count["margin"] = int(record.margin is not None)
-        for node in record.tree.walk():
-            self._lost_of(node, own, count)
+        for node in record.tree.descendants():
+            self._lost_of(node, ours, count)
             if node.position is not None and node is not record.tree and "setup" not in self.holds:
                 count["positions set up later"] += 1
         count.update(self.also_lost(record))
         return +count
 
-    def _lost_of(self, node: Node, own: bool, count: Counter[str]) -> None:
-        said = {
+    def _lost_of(self, node: Node, ours: bool, count: Counter[str]) -> None:
+        contents = {
             "variations": max(len(node.children) - 1, 0),
             "comments": bool(node.comment or node.before),
             "times": node.seconds is not None,
@@ -77,19 +77,19 @@ class RecordFormat:
             "ends": node.end is not None and not node.bare,
         }
         if "times" not in self.holds:
-            said["fractions"] = 0
-        for name, number in said.items():
+            contents["fractions"] = 0
+        for name, number in contents.items():
             if number and name not in self.holds:
                 count[{"fractions": "fractions of seconds"}.get(name, name)] += int(number)
-        for name in () if own else node.more:
+        for name in () if ours else node.more:
             if name not in self.keeps and name != LINE:
                 count[_NAMES.get(name, f"property {name}")] += 1
 
 
 def left_out(form: RecordFormat, lost: Mapping[str, int]) -> str:
     """What a format could not hold, in one sentence; "" where it holds all."""
-    found = [f"{name} ({count} left out)" if count > 1 else name for name, count in sorted(lost.items())]
-    return f"{form.name} holds no {', no '.join(found)}" if found else ""
+    results = [f"{name} ({count} left out)" if count > 1 else name for name, count in sorted(lost.items())]
+    return f"{form.name} holds no {', no '.join(results)}" if results else ""
 
 
 def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:

@@ -54,7 +54,7 @@ class Node:
         self.children.append(node)
         return node
 
-    def walk(self) -> Iterator[Node]:
+    def descendants(self) -> Iterator[Node]:
         """This node and all below it; a node comes before its children, the main line first."""
         waiting = [self]
         while waiting:
@@ -75,15 +75,15 @@ class Node:
         """Whether nothing is said here beyond the move or the end."""
         return not (self.comment or self.before or self.nags or self.more or self.children or self.seconds is not None)
 
-    def said(self) -> tuple[object, ...]:
+    def contents(self) -> tuple[object, ...]:
         """All that the node says, and the number of its children."""
-        own = (self.move, self.comment, self.before, self.seconds, self.nags, self.position, self.end, self.more)
-        return (*own, len(self.children))
+        ours = (self.move, self.comment, self.before, self.seconds, self.nags, self.position, self.end, self.more)
+        return (*ours, len(self.children))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
             return NotImplemented
-        return all(a.said() == b.said() for a, b in zip(self.walk(), other.walk(), strict=False))
+        return all(a.contents() == b.contents() for a, b in zip(self.descendants(), other.descendants(), strict=False))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -118,8 +118,8 @@ class Record:
         """A game without variations. times: seconds of each move, comments: of the start and each move, or ()."""
         tree = node = Node(position=root, comment=comments[0] if comments else "")
         for i, move in enumerate(moves):
-            said = comments[i + 1] if comments else ""
-            node = node.add(Node(move, said, seconds=times[i] if times else None))
+            text = comments[i + 1] if comments else ""
+            node = node.add(Node(move, text, seconds=times[i] if times else None))
         return cls(tree, result, reason, margin, names, dict(headers or {}), fault)
 
     def copy(self) -> Record:

@@ -88,8 +88,8 @@ def detect(data: bytes) -> str:
 
     if is_utf8(data):
         return "utf-8"
-    found = detected(data[: 4 * _SAMPLE])["encoding"] or "latin-1"
-    name = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949"}.get(found.lower(), found)
+    result = detected(data[: 4 * _SAMPLE])["encoding"] or "latin-1"
+    name = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949"}.get(result.lower(), result)
     try:
         codecs.lookup(name)
     except LookupError:

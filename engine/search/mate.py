@@ -68,15 +68,15 @@ class MateSolver:
         search, make = self._search, self._make
         assert search is not None
         assert make is not None
-        found = search.advance(_SLICE) if self.nodes else _first_slice(search, stopped)
-        if found == "mate":
+        result = search.advance(_SLICE) if self.nodes else _first_slice(search, stopped)
+        if result == "mate":
             self.moves, self.plies = search.moves, search.plies
             self._most = self._most or _PATIENCE * self.nodes + _PATIENCE_NODES
-        if found == "mate" and search.plies > 2:
+        if result == "mate" and search.plies > 2:
             self._spent += search.nodes
             self._search = make(self._line, self._memory, search.plies - 2)
-        elif found is not None or (self.moves and not self._patient and self.nodes > self._most):
-            self.verdict = "mate" if self.moves else found
+        elif result is not None or (self.moves and not self._patient and self.nodes > self._most):
+            self.verdict = "mate" if self.moves else result
 
     def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool]) -> Checkmate:
         """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks."""
@@ -114,19 +114,19 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
     """
     for move in moves[:-1]:
         line = game.play(line, move)
-    last, found, left = int(moves[-1]), list[int](), plies
+    last, result, left = int(moves[-1]), list[int](), plies
     while left > 0:
         after = game.play(line, last)
         if left % 2:
-            ends, move = _mate_after(game, line, last, left)
-            left = ends - 1
+            ownerships, move = _mate_after(game, line, last, left)
+            left = ownerships - 1
         else:  # a defence after which the kernel finds no mate any more, as by a repetition, is left out
             left, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
         if left < 0:
             break
-        found.append(move)
+        result.append(move)
         line, last = after, move
-    return found
+    return result
 
 
 def mating_move(game: Game, line: State, plies: int) -> int | None:

@@ -23,7 +23,7 @@ from .leaves.cache import PositionCache
 from .leaves.minibatch import Minibatch
 from .leaves.symmetry import salt
 from .root_mates import RootMates
-from .tree.nodes import MAX_DEPTH, NODES, Ends
+from .tree.nodes import MAX_DEPTH, NODES, Ownerships
 from .tree.ownership import Averages
 from .tree.puct import puct_params
 from .tree.recycling import recycle
@@ -43,7 +43,7 @@ class Scope:
 
     only: NDArray[np.uint16] | None = None  # u2[K], root moves to search; None or empty: all
     lines: int = 1  # to report; with more than one, other moves are searched when the root's outcome is proven
-    ends: bool = False  # keep in the tree what the net knows of the end of the game, if anything
+    ownership: bool = False  # keep in the tree what the net knows of the end of the game, if anything
     workers: int = 1  # threads
     batch_size: int = 0  # leaves in a batch; 0: what the evaluator likes best
 
@@ -85,13 +85,13 @@ class Search(SearchState):
         self._tables, self._cache, self._window = tables, cache, window
         self._only = scope.only if scope.only is not None and len(scope.only) else None
         self._by_rules = values_by_rules(self.game, evaluator, window[-1])
-        able = self.abilities = abilities(self.game, evaluator, params, ends=scope.ends or self._by_rules)
-        self._ends: Ends | None = None
+        able = self.abilities = abilities(self.game, evaluator, params, ownerships=scope.ownership or self._by_rules)
+        self._ownerships: Ownerships | None = None
         if able.ownership:
             points = int(np.prod(self.game.planes[1:])) if "ownership" in evaluator.extra else 0
-            self._ends = tree.keep_ends(points)
+            self._ownerships = tree.keep_ownerships(points)
             if cache is not None:
-                cache.keep_ends(points)
+                cache.keep_ownerships(points)
         self._salts = np.array([salt(params.seed)]) if able.symmetries else None
         self._mates = RootMates(self.game, window, params.mate_plies) if able.mates else None
         self._net = evaluator.compiled if able.kernel else None
@@ -121,7 +121,7 @@ class Search(SearchState):
             mate_plies=params.mate_plies if params.solver else 0,
             ladders=params.ladders,
             only=self._only,
-            ends=self._ends,
+            ownerships=self._ownerships,
             tables=self._tables,
             biases=self._biases,
             by_rules=self._by_rules,
@@ -269,7 +269,7 @@ def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> 
     line = game.territory.unended(line)
     tree = Tree(visits * 4096, game.branching)
     params = SearchParams(solver=False, mate_plies=0, smart_pruning=False)
-    search = Search(game, tree, evaluator, params, game.window(line), visits=visits, scope=Scope(ends=True))
+    search = Search(game, tree, evaluator, params, game.window(line), visits=visits, scope=Scope(ownership=True))
     search.run(lambda: False)
     if search.error is not None:
         raise search.error

@@ -20,7 +20,7 @@ from ..games.capabilities import Tablebase
 from ..nets.evaluator import CompiledNet, Evaluator, Turn
 from ..params import SearchParams
 from .leaves.minibatch import Minibatch
-from .leaves.simulations import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
+from .leaves.simulations import LOOK_UP, NOTHING, ROOT, SimulationLoop, make_place, simulation_entry
 from .tree.expansion import offer
 from .tree.puct import puct_params
 from .tree.transpositions import NONE_SHARED, Positions
@@ -45,11 +45,11 @@ class Abilities:
     ownership: bool  # the end of the game is averaged over the tree: who owns each point, and the score
 
 
-def abilities(game: Game, evaluator: Evaluator, params: SearchParams, *, ends: bool = False) -> Abilities:
-    """Those of a search of ``game``, as the net sees it; ends: whether the end of the game is requested."""
+def abilities(game: Game, evaluator: Evaluator, params: SearchParams, *, ownerships: bool = False) -> Abilities:
+    """Those of a search of ``game``, as the net sees it; ownerships: whether the tree keeps them."""
     encoder = game.encoder
     symmetries = params.symmetries and game.symmetries is not None
-    ownership = ends and bool(evaluator.extra)
+    ownership = ownerships and bool(evaluator.extra)
     kernel = evaluator.compiled is not None and not symmetries and not ownership
     return Abilities(
         kernel,
@@ -69,24 +69,24 @@ class SharedLock:
     """
 
     def __init__(self) -> None:
-        self._door = threading.Lock()  # held by whoever is alone, or about to be
+        self._gate = threading.Lock()  # held by whoever is alone, or about to be
         self._left = threading.Condition()
         self._sharing = 0
 
     def __enter__(self) -> None:
-        self._door.acquire()
+        self._gate.acquire()
         if self._sharing:  # nobody joins them while the door is held
             with self._left:
                 while self._sharing:
                     self._left.wait()
 
     def __exit__(self, *error: object) -> None:
-        self._door.release()
+        self._gate.release()
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Hold the lock beside others."""
-        with self._door, self._left:
+        with self._gate, self._left:
             self._sharing += 1
         try:
             yield
@@ -177,10 +177,10 @@ class BatchStepper:
                 search.offer_endings(batch)
             begun = search.simulations + search.in_flight
             budget = min(search.batch_size * 8, search.left_to_begin)
-            wanted = min(search.batch_size, 1 + begun // search.ramp)
+            requested = min(search.batch_size, 1 + begun // search.ramp)
             if search.evaluator.room is not None:
-                wanted = max(min(wanted, search.evaluator.room() - search.in_flight), 1)
-            count, finished = batch.select(search.puct, search.tree.root, wanted, budget)
+                requested = max(min(requested, search.evaluator.room() - search.in_flight), 1)
+            count, finished = batch.select(search.puct, search.tree.root, requested, budget)
             search.simulations += finished
             if count == 0:
                 return int(finished)
@@ -204,20 +204,20 @@ class KernelStepper:
         """``batch``: of which leaf 0 is used, with the tables' look-ups."""
         self._search, self._batch, self._net = search, batch, net
         params: SearchParams = search.params
-        self._growth = Growth(
+        self._loop = SimulationLoop(
             search.tree.root,
             NOTHING,
             0,
             search.evaluator.history,
             batch.mate_plies,
-            0 if tables is None else tables.most_men,
+            0 if tables is None else tables.most_pieces,
             params.solver,
             np.float32(params.policy_temperature),
             np.zeros(1, np.uint8),
             search.positions,
         )
         self._place = make_place(batch.states, batch.leaves)
-        self._kernel = growth_entry(search.game, net)
+        self._kernel = simulation_entry(search.game, net)
 
     def step(self) -> int:
         """See Stepper."""
@@ -228,27 +228,27 @@ class KernelStepper:
                 if search.endings_due:
                     search.offer_endings(self._batch)
         with search.counting:
-            wanted = min(_GROWN if expanded else 1, search.left_to_begin)
-            if wanted <= 0:
+            requested = min(_GROWN if expanded else 1, search.left_to_begin)
+            if requested <= 0:
                 return 0
-            search.in_flight += wanted
+            search.in_flight += requested
         done = 0
         try:
-            with self._turn(wanted, search.left() if expanded else math.inf) as turn:
+            with self._turn(requested, search.left() if expanded else math.inf) as turn:
                 if turn.simulations:
                     with search.lock.shared():
                         self._grow(turn)
                     done = turn.done
         finally:
             with search.counting:
-                search.in_flight -= wanted
+                search.in_flight -= requested
                 search.simulations += done
         search.wake_others()
         return done
 
-    def _turn(self, wanted: int, left: float) -> AbstractContextManager[Turn]:
+    def _turn(self, requested: int, left: float) -> AbstractContextManager[Turn]:
         turn = self._net.turn
-        return nullcontext(Turn(wanted, self._growth.halt)) if turn is None else turn(wanted, left)
+        return nullcontext(Turn(requested, self._loop.halt)) if turn is None else turn(requested, left)
 
     def _grow(self, turn: Turn) -> None:
         """Make the simulations of a turn, one at a time; where the kernel has a question, answer it.
@@ -257,9 +257,9 @@ class KernelStepper:
         """
         search, waiting = self._search, NOTHING
         while True:
-            wanted = turn.simulations - turn.done
-            growth = self._growth._replace(root=search.tree.root, waiting=waiting, wanted=wanted, halt=turn.halt)
-            given = search.tree.arrays, search.puct, self._place, self._net.weights, search.tree.spinlock, growth
+            requested = turn.simulations - turn.done
+            loop = self._loop._replace(root=search.tree.root, waiting=waiting, requested=requested, halt=turn.halt)
+            given = search.tree.arrays, search.puct, self._place, self._net.weights, search.tree.spinlock, loop
             done, waiting = self._kernel(*given)
             turn.done += done
             if waiting == ROOT:

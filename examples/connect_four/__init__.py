@@ -38,16 +38,16 @@ class ConnectFour(Game):
         if len(rows) != ROWS or any(len(row) != COLUMNS or set(row) - set("xo.") for row in rows):
             raise PositionError(f"{text[:60]!r} is not six rows of seven cells x, o and '.', with / between them")
         cells = [(cell, 7 * c + r) for r, row in enumerate(reversed(rows)) for c, cell in enumerate(row)]
-        men = [sum(1 << bit for cell, bit in cells if cell == man) for man in "xo"]
-        both, turn = men[0] | men[1], men[0].bit_count() - men[1].bit_count()
+        pieces = [sum(1 << bit for cell, bit in cells if cell == piece) for piece in "xo"]
+        both, turn = pieces[0] | pieces[1], pieces[0].bit_count() - pieces[1].bit_count()
         if turn not in (0, 1) or any((both >> 7 * c & 63) + 1 & both >> 7 * c & 63 for c in range(COLUMNS)):
             raise PositionError(f"{text[:60]!r} cannot arise: x begins, both move in turn, and men fall to the bottom")
         line = self.initial()
-        line[0]["men"], line[0]["ply"], line[0]["turn"] = men, both.bit_count(), turn
+        line[0]["pieces"], line[0]["ply"], line[0]["turn"] = pieces, both.bit_count(), turn
         return line, []
 
     def format_position(self, state: State) -> str:
-        first, second = (int(men) for men in state["men"])
+        first, second = (int(pieces) for pieces in state["pieces"])
         cells = ["x" if first >> bit & 1 else "o" if second >> bit & 1 else "." for bit in range(7 * COLUMNS)]
         return "/".join("".join(cells[r::7]) for r in range(ROWS - 1, -1, -1))
 

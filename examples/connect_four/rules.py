@@ -14,16 +14,18 @@ from az_engine.engine.kernels.jit import device
 from az_engine.engine.kernels.splitmix import chain
 
 COLUMNS, ROWS = 7, 6
-STATE = np.dtype([("men", "u8", (2,)), ("ply", "u2"), ("turn", "u1")], align=True)  # men: first player's, second's
+STATE = np.dtype(
+    [("pieces", "u8", (2,)), ("ply", "u2"), ("turn", "u1")], align=True
+)  # pieces: first player's, second's
 _1 = np.uint64(1)
 
 
 @device
-def four(men):
+def four(pieces):
     """Whether there are four in a line."""
     for shift in (1, 6, 7, 8):
         s = np.uint64(shift)
-        pairs = men & (men >> s)
+        pairs = pieces & (pieces >> s)
         if pairs & (pairs >> (s + s)):
             return True
     return False
@@ -32,7 +34,7 @@ def four(men):
 @device
 def height(s, column):
     """Men in a column."""
-    both, n = (s.men[0] | s.men[1]) >> np.uint64(7 * column), 0
+    both, n = (s.pieces[0] | s.pieces[1]) >> np.uint64(7 * column), 0
     while (both >> np.uint64(n)) & _1:
         n += 1
     return n
@@ -41,7 +43,7 @@ def height(s, column):
 @device
 def judge(s, legal, at_root):
     """Outcome code for the side to move, who cannot have four."""
-    if four(s.men[1 - s.turn]):
+    if four(s.pieces[1 - s.turn]):
         return LOSS
     return DRAW if s.ply >= COLUMNS * ROWS else RUNNING
 
@@ -62,8 +64,8 @@ def generate(s, moves, row):
 def make(s, d, move):
     """``d`` becomes the position after ``move`` in ``s``."""
     bit = _1 << np.uint64(7 * move + height(s, move))
-    d.men[0], d.men[1] = s.men[0], s.men[1]
-    d.men[s.turn] |= bit
+    d.pieces[0], d.pieces[1] = s.pieces[0], s.pieces[1]
+    d.pieces[s.turn] |= bit
     d.ply = s.ply + 1
     d.turn = 1 - s.turn
 
@@ -75,8 +77,8 @@ def encode_row(work, states, newest, oldest, history, out, row):
     for r in range(ROWS):
         for column in range(COLUMNS):
             at, shift = r * COLUMNS + column, np.uint64(7 * column + ROWS - 1 - r)
-            out[row, at] = (s.men[s.turn] >> shift) & _1
-            out[row, ROWS * COLUMNS + at] = (s.men[1 - s.turn] >> shift) & _1
+            out[row, at] = (s.pieces[s.turn] >> shift) & _1
+            out[row, ROWS * COLUMNS + at] = (s.pieces[1 - s.turn] >> shift) & _1
 
 
 @device
@@ -87,7 +89,7 @@ def action_of(s, move):
 @device
 def key(work, states, at, history, out, row):
     """A number (u64) for what the planes show."""
-    return chain(states[at].men[0], states[at].men[1])
+    return chain(states[at].pieces[0], states[at].pieces[1])
 
 
 PLAY = plain_play(make, generate, judge)

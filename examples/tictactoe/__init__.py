@@ -38,13 +38,13 @@ class TicTacToe(Game):
         if turn not in (0, 1):
             raise PositionError(f"{text!r} cannot arise: x begins, and both move in turn")
         line = self.initial()
-        line[0]["men"] = [sum(1 << i for i, cell in enumerate(text) if cell == man) for man in "xo"]
+        line[0]["pieces"] = [sum(1 << i for i, cell in enumerate(text) if cell == piece) for piece in "xo"]
         line[0]["ply"] = 9 - text.count(".")
         line[0]["turn"] = turn
         return line, []
 
     def format_position(self, state: State) -> str:
-        crosses, noughts = (int(men) for men in state["men"])
+        crosses, noughts = (int(pieces) for pieces in state["pieces"])
         return "".join("x" if crosses >> i & 1 else "o" if noughts >> i & 1 else "." for i in range(9))
 
     def format_move(self, state: State, move: int) -> str:

@@ -8,7 +8,7 @@ from az_engine.engine.games.factory import make_encoder, plain_play
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 from az_engine.engine.kernels.jit import device
 
-STATE = np.dtype([("men", "u2", (2,)), ("ply", "u2"), ("turn", "u1")], align=True)  # men: crosses, noughts
+STATE = np.dtype([("pieces", "u2", (2,)), ("ply", "u2"), ("turn", "u1")], align=True)  # pieces: crosses, noughts
 FULL = 0b111_111_111
 LINES = (0b111, 0b111_000, 0b111_000_000, 0b1_001_001, 0b10_010_010, 0b100_100_100, 0b100_010_001, 0b1_010_100)
 
@@ -16,11 +16,11 @@ LINES = (0b111, 0b111_000, 0b111_000_000, 0b1_001_001, 0b10_010_010, 0b100_100_1
 @device
 def judge(s, legal, at_root):
     """Outcome code for the side to move, who cannot have three in a row."""
-    theirs = s.men[1 - s.turn]
+    theirs = s.pieces[1 - s.turn]
     for line in LINES:
         if theirs & line == line:
             return LOSS
-    return DRAW if s.men[0] | s.men[1] == FULL else RUNNING
+    return DRAW if s.pieces[0] | s.pieces[1] == FULL else RUNNING
 
 
 @device
@@ -29,7 +29,7 @@ def generate(s, moves, row):
     n = 0
     if judge(s, 0, False) == RUNNING:
         for cell in range(9):
-            if not ((s.men[0] | s.men[1]) >> cell) & 1:
+            if not ((s.pieces[0] | s.pieces[1]) >> cell) & 1:
                 moves[row, n] = cell
                 n += 1
     return n
@@ -38,8 +38,8 @@ def generate(s, moves, row):
 @device
 def make(s, d, move):
     """``d`` becomes the position after ``move`` in ``s``."""
-    d.men[0], d.men[1] = s.men[0], s.men[1]
-    d.men[s.turn] |= np.uint16(1 << move)
+    d.pieces[0], d.pieces[1] = s.pieces[0], s.pieces[1]
+    d.pieces[s.turn] |= np.uint16(1 << move)
     d.ply = s.ply + 1
     d.turn = 1 - s.turn
 
@@ -49,8 +49,8 @@ def encode_row(work, states, newest, oldest, history, out, row):
     """Write the planes of states[newest] to out[row]: the mover's men, the opponent's."""
     s = states[newest]
     for cell in range(9):
-        out[row, cell] = (s.men[s.turn] >> cell) & 1
-        out[row, 9 + cell] = (s.men[1 - s.turn] >> cell) & 1
+        out[row, cell] = (s.pieces[s.turn] >> cell) & 1
+        out[row, 9 + cell] = (s.pieces[1 - s.turn] >> cell) & 1
 
 
 @device
@@ -61,7 +61,7 @@ def action_of(s, move):
 @device
 def key(work, states, at, history, out, row):
     """A number (u64) for what the planes show."""
-    return 1 + states[at].men[0] + np.uint64(512) * states[at].men[1]
+    return 1 + states[at].pieces[0] + np.uint64(512) * states[at].pieces[1]
 
 
 PLAY = plain_play(make, generate, judge)

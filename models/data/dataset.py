@@ -169,9 +169,9 @@ class Positions:
         if self.lines is None or self.line_rows is None:
             return None, None
         at = np.searchsorted(self.line_rows, rows)
-        there = at < len(self.line_rows)
-        there[there] = self.line_rows[at[there]] == rows[there]
-        rows, lines = rows[there], self.lines[at[there]]
+        present = at < len(self.line_rows)
+        present[present] = self.line_rows[at[present]] == rows[present]
+        rows, lines = rows[present], self.lines[at[present]]
         known = ((self.probabilities[rows] > 0) & np.isfinite(lines[:, :, 0])).sum(axis=1)
         rows, lines, known = rows[known > 0], lines[known > 0], known[known > 0]
         line = (np.random.default_rng(indices[:8].tolist()).random(len(rows)) * known).astype(np.int64)

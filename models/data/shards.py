@@ -145,9 +145,9 @@ class ShardFormat:
         """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
         (records,) = read_arrays(path, ("d",))
         if records.dtype != self.dtype or records.ndim != 1:
-            found = str(records.dtype)[:80]
+            result = str(records.dtype)[:80]
             raise DataError(
-                f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again"
+                f"{path.name} holds an array of {result}, not of labelled records; remove it or make it again"
             )
         fault = self.first_fault(records)
         if fault:
@@ -224,11 +224,11 @@ class _Gathered:
         form, records = self._form, self._waiting
         if self._columns and not len(records):
             return
-        there = len(self._columns.get("z", ()))
+        present = len(self._columns.get("z", ()))
         first = games_begin(records["game"], records["ply"])
         made = {
             "states": form.to_states(self._game, records, first),
-            "first": first + there,
+            "first": first + present,
             "z": records["z"].astype(np.float32),
             "blind": records["rnd"] != 0,
             "game": records["game"],
@@ -239,12 +239,14 @@ class _Gathered:
         made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
         for name, values in made.items():
             column = self._columns.setdefault(name, np.zeros((0, *values.shape[1:]), values.dtype))
-            column.resize((there + len(records), *values.shape[1:]), refcheck=False)  # without a copy of what is there
-            column[there:] = values
+            column.resize(
+                (present + len(records), *values.shape[1:]), refcheck=False
+            )  # without a copy of what is there
+            column[present:] = values
         if form.line_chances is not None and self._options.policy == "soft":
             chances = form.line_chances(records)
-            told = np.flatnonzero(np.isfinite(chances).any(axis=(1, 2)))
-            self._lines.append((told + there, chances[told]))
+            known = np.flatnonzero(np.isfinite(chances).any(axis=(1, 2)))
+            self._lines.append((known + present, chances[known]))
         self._waiting = records[:0]
 
     @property

@@ -56,13 +56,13 @@ examples:
 
 
 def _nets(text: str) -> tuple[tuple[int, int], ...]:
-    found = [word.split("x") for word in text.split(",")]
-    return tuple((int(blocks), int(filters)) for blocks, filters in found)
+    results = [word.split("x") for word in text.split(",")]
+    return tuple((int(blocks), int(filters)) for blocks, filters in results)
 
 
 def _sizes(text: str) -> tuple[tuple[int, float], ...]:
-    found = [word.partition(":") for word in text.split(",")]
-    return tuple((int(lines), float(share or 1)) for lines, _, share in found)
+    results = [word.partition(":") for word in text.split(",")]
+    return tuple((int(lines), float(share or 1)) for lines, _, share in results)
 
 
 def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
@@ -132,9 +132,14 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         for learner in learners:
             learner.begin_from(first)
     boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
-    told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
-    told |= {"distil": asdict(config), "learner": asdict(settings)}
-    write_atomically(args.out / "config.json", json.dumps(told, indent=1).encode())
+    settings_used = {
+        "teacher": converted.info.trained_on,
+        "nets": args.nets,
+        "sizes": args.sizes,
+        "squeeze": args.squeeze,
+    }
+    settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
+    write_atomically(args.out / "config.json", json.dumps(settings_used, indent=1).encode())
     Distillation(teacher, boards, learners, config, args.out, say).run(stop)
 
 

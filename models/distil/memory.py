@@ -33,7 +33,7 @@ class Memory:
         self._owners = room(points, dtype=torch.int8)
         self._shifts = torch.arange(_BITS, device=device, dtype=torch.uint8)
 
-    def add(self, planes: Tensor, said: dict[str, Tensor], usable: Tensor) -> None:
+    def add(self, planes: Tensor, outputs: dict[str, Tensor], usable: Tensor) -> None:
         """Keep positions: planes u1[G, C, H, W] as the teacher sees them, what it said, usable bool[G]."""
         kept = usable.nonzero()[:, 0]
         count = len(kept)
@@ -42,22 +42,22 @@ class Memory:
         for i in range(self._packed.shape[1]):
             part = spatial[:, _BITS * i : _BITS * (i + 1)]
             self._packed[at, i] = (part << self._shifts[: part.shape[1], None]).sum(1, dtype=torch.uint8)
-        self._constants[at] = self._own_constants(planes[kept])
-        self._policy[at] = said["policy"][kept].softmax(1).to(torch.float16)
-        self._wdl[at] = said["wdl"][kept].softmax(1)
-        self._score[at] = said["score"][kept, 0]
-        self._owners[at] = (said["ownership"][kept].flatten(1) * _OWNER).round().to(torch.int8)
+        self._constants[at] = self._rule_constants(planes[kept])
+        self._policy[at] = outputs["policy"][kept].softmax(1).to(torch.float16)
+        self._wdl[at] = outputs["wdl"][kept].softmax(1)
+        self._score[at] = outputs["score"][kept, 0]
+        self._owners[at] = (outputs["ownership"][kept].flatten(1) * _OWNER).round().to(torch.int8)
         self.written += count
         self.count = min(self.written, self.capacity)
 
-    def _own_constants(self, planes: Tensor) -> Tensor:
+    def _rule_constants(self, planes: Tensor) -> Tensor:
         assert self._encoder.constants_from is not None
-        own: Tensor = self._encoder.constants_from(planes[:, self._spatial :, 0, 0])
-        return own
+        ours: Tensor = self._encoder.constants_from(planes[:, self._spatial :, 0, 0])
+        return ours
 
     def shown(self, planes: Tensor) -> Tensor:
         """The planes u1[B, C, H, W] that the teacher sees as the networks see them."""
-        constants = self._own_constants(planes)[:, :, None, None].expand(-1, -1, *self._lines)
+        constants = self._rule_constants(planes)[:, :, None, None].expand(-1, -1, *self._lines)
         return torch.cat([planes[:, : self._spatial], constants], 1)
 
     def draw(self, size: int) -> TorchBatch:

@@ -30,7 +30,7 @@ from .config import RULES, DistilConfig
 from .games import Games
 from .memory import Memory
 
-_HALVES = 2  # groups of games of a size: one is played while the other is looked at
+_GROUPS = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
 _LOG_SECONDS = 10.0
 WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
@@ -47,7 +47,7 @@ class Board:
         points = game.num_actions - 1
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), os.cpu_count() or 1
-        self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_HALVES)]
+        self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_GROUPS)]
         a_position = 8 * points + 40  # bytes, see Memory
         self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, device)
         self.turn = 0
@@ -148,19 +148,19 @@ class Distillation:
         shown_now = (at.planes, at.legal, at.usable, at.temperatures)  # until the next moves begin
         planes, legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
         board.labelled += int(at.usable.sum())
-        said = board.teacher(planes)
-        noise = -torch.log(-torch.log(torch.rand_like(said["policy"]).clamp(1e-9, 1 - 1e-7)))
-        drawn = (said["policy"] / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
-        answer = torch.stack([drawn.float(), said["score"][:, 0]]).cpu().numpy()
+        outputs = board.teacher(planes)
+        noise = -torch.log(-torch.log(torch.rand_like(outputs["policy"]).clamp(1e-9, 1 - 1e-7)))
+        drawn = (outputs["policy"] / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
+        answer = torch.stack([drawn.float(), outputs["score"][:, 0]]).cpu().numpy()
         group.begin(answer[0].astype(np.int64), answer[1])
         shown = board.memory.shown(planes)
-        board.memory.add(planes, said, usable)
-        wdl = said["wdl"].softmax(1)
-        probabilities = said["policy"].softmax(1)
+        board.memory.add(planes, outputs, usable)
+        wdl = outputs["wdl"].softmax(1)
+        probabilities = outputs["policy"].softmax(1)
         actions = torch.arange(board.points + 1, device=self.device).expand(len(planes), -1)
         return TorchBatch(
             shown[usable], actions[usable], probabilities[usable], None, wdl[usable], wdl[usable, 0] - wdl[usable, 2],
-            said["ownership"][usable], said["score"][usable, 0], None, None,
+            outputs["ownership"][usable], outputs["score"][usable, 0], None, None,
         )  # fmt: skip
 
     def _learn(self, board: Board, fresh: TorchBatch) -> Iterator[tuple[str, Tensor]]:

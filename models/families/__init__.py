@@ -40,8 +40,8 @@ for _directory in os.environ.get("AZ_ENGINE_FAMILIES", "").split(os.pathsep):
 
 def families() -> list[Family]:
     """All families, that of the default kind first."""
-    found = [_family(name) for name in packages_with("FAMILY", __path__)]
-    return sorted(found, key=lambda family: DEFAULT_KIND not in family.kinds)
+    results = [_family(name) for name in packages_with("FAMILY", __path__)]
+    return sorted(results, key=lambda family: DEFAULT_KIND not in family.kinds)
 
 
 @cache
@@ -78,8 +78,8 @@ def config_of(values: Mapping[str, Any]) -> NetConfig:
             used = (*range(each * values["history"]), *range(each * HISTORY, planes[0]))
         # earlier versions list the settings of every family
         others = {f.name for family in families() for f in fields(family.config)} - {f.name for f in fields(config)}
-        own = {name: value for name, value in values.items() if name not in others}
-        return config(**{**own, "planes": planes, "used": tuple(used) if len(used) < planes[0] else ()})
+        ours = {name: value for name, value in values.items() if name not in others}
+        return config(**{**ours, "planes": planes, "used": tuple(used) if len(used) < planes[0] else ()})
     except (KeyError, TypeError) as error:
         raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
 
@@ -101,13 +101,13 @@ def all_settings() -> type:
             if f.name not in merged:
                 merged[f.name] = kind, f.default, replace(known, meaning=meaning)
                 continue
-            first, default, there = merged[f.name]
-            if there == known:  # of all networks
+            first, default, earlier = merged[f.name]
+            if earlier == known:  # of all networks
                 continue
             if f.name == "kind":
                 first = Literal[(*choices_of(first), *choices_of(kind))]
             elif f.default != default:
                 meaning += f" ({f.default})"
-            merged[f.name] = first, default, replace(there, meaning=f"{there.meaning}; {meaning}")
+            merged[f.name] = first, default, replace(earlier, meaning=f"{earlier.meaning}; {meaning}")
     made = [(name, kind, field(default=at, metadata={"setting": it})) for name, (kind, at, it) in merged.items()]
     return make_dataclass("NetSettings", made)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ...engine.games.encoder import OWN_ENCODER, Encoder
+from ...engine.games.encoder import GAME_ENCODER, Encoder
 from ...engine.nets.netinfo import NetInfo
 from ...engine.settings import choices_of
 from ..fields import Values, built
@@ -43,7 +43,7 @@ class Family(ABC):
     """One family of networks: a folder with a ``FAMILY`` in its ``__init__.py``, see ``CONTRIBUTING.md``."""
 
     config: ClassVar[type[NetConfig]]  # its settings, which become flags and keys of ``--set``
-    encoder: ClassVar[str] = OWN_ENCODER  # the planes that it sees unless told otherwise, see ``Game.using``
+    encoder: ClassVar[str] = GAME_ENCODER  # the planes that it sees unless told otherwise, see ``Game.using``
     on_gpu: ClassVar[bool] = True  # whether it learns on a GPU, too
     in_torch: ClassVar[bool] = True  # whether torch plays with its exported nets
     follows: ClassVar[bool] = False  # whether it learns the value of positions after labelled moves, too
@@ -61,11 +61,11 @@ class Family(ABC):
     @property
     def plays_itself(self) -> bool:
         """Whether its networks learn from games against themselves, which show a game's own planes."""
-        return self.encoder == OWN_ENCODER
+        return self.encoder == GAME_ENCODER
 
     def sees(self, encoder: Encoder) -> bool:
         """Whether its networks take these planes: its own, or any that are planes of the board where it has none."""
-        return encoder.name == self.encoder or (self.encoder == OWN_ENCODER and not encoder.features)
+        return encoder.name == self.encoder or (self.encoder == GAME_ENCODER and not encoder.features)
 
     def defaults(self, game: Game) -> Values:
         """Settings whose default depends on the game."""
@@ -82,7 +82,7 @@ class Family(ABC):
 
     def owns(self, info: NetInfo) -> bool:
         """Whether an exported net is of this family, by its metadata."""
-        if self.encoder != OWN_ENCODER:
+        if self.encoder != GAME_ENCODER:
             return info.encoder == self.encoder
         return info.architecture.partition(" ")[0] in self.kinds
 

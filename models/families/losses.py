@@ -61,9 +61,9 @@ def ownership_loss(output: Tensor, target: Tensor) -> Tensor:
 
 def score_loss(output: Tensor, target: Tensor) -> Tensor:
     """Huber loss of leads [B, 1] against [B], in units of ten points; mean over the batch, 0 for what is NaN."""
-    said = output[:, 0].float()
-    known = target.where(target.isfinite(), said.detach())
-    return functional.smooth_l1_loss(said / SCORE_UNIT, known / SCORE_UNIT)
+    predicted = output[:, 0].float()
+    known = target.where(target.isfinite(), predicted.detach())
+    return functional.smooth_l1_loss(predicted / SCORE_UNIT, known / SCORE_UNIT)
 
 
 def expected_outcome(output: Tensor) -> Tensor:

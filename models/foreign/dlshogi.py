@@ -88,20 +88,20 @@ def _check(outline: Outline) -> int:
             f"this dlshogi net's input2 has {constants} planes; {' and '.join(map(str, ENCODERS))} are known"
         )
     outputs = {each.name: each for each in outline.outputs}
-    wanted = [
+    requested = [
         (inputs.get("input1"), "input1", (INPUT1, 9, 9)),
         (inputs.get("input2"), "input2", (constants, 9, 9)),
         (outputs.get("output_policy"), "output_policy", (ACTIONS,)),
         (outputs.get("output_value"), "output_value", (1,)),
     ]
-    for found, name, shape in wanted:
-        if found is None or not _fits(found, shape):
+    for result, name, shape in requested:
+        if result is None or not _fits(result, shape):
             raise NetError(f"this dlshogi net's {name} is not float32 [batch, {', '.join(map(str, shape))}]")
     return constants
 
 
-def _fits(found: Tensor, shape: tuple[int, ...]) -> bool:
-    return found.element == FLOAT and found.shape[1:] == shape
+def _fits(result: Tensor, shape: tuple[int, ...]) -> bool:
+    return result.element == FLOAT and result.shape[1:] == shape
 
 
 def to_dlshogi(content: bytes) -> bytes:

@@ -13,7 +13,7 @@ from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.opinions import expected_points
 from ...engine.os.files import check_writable, write_atomically
-from ..net.probes import own_games
+from ..net.probes import games_of_net
 from .dlshogi import to_dlshogi
 from .families import convert_file
 from .lc0_export import to_lc0
@@ -60,7 +60,7 @@ def compared(content: bytes, info: NetInfo, again: Converted) -> str:
     """One line: how far the file, read back, is from the net."""
     game = get_game(info.game).using(info.encoder)
     ours, theirs = raw_session(content), raw_session(again.model)
-    planes = own_games(game, ours, info, _POSITIONS, 0).planes
+    planes = games_of_net(game, ours, info, _POSITIONS, 0).planes
     policy, value = ours.run(["policy", info.value_head], {"planes": planes})
     policy_again, value_again = theirs.run(["policy", again.info.value_head], {"planes": planes})
     chances = [expected_points(each) for each in (value, value_again)]

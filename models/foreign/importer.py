@@ -17,7 +17,7 @@ from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ...engine.os.files import check_writable, write_atomically
 from ...engine.os.system import limit_process
-from ..net.probes import Probes, own_games
+from ..net.probes import Probes, games_of_net
 from .families import convert_file
 from .source import Converted
 
@@ -78,8 +78,8 @@ def main(args: argparse.Namespace) -> int:
         model = int8.SerializeToString()
         print("\n".join(each.sentence(speeds(converted, int8, each)) for each in agreements))
     elif args.fast:
-        model, said = fast(converted)
-        print(said)
+        model, text = fast(converted)
+        print(text)
     write_atomically(out, model)
     if not args.quiet:
         print(f"written: {out} ({len(model) / 1e6:.1f} MB)")
@@ -106,7 +106,7 @@ def parity(converted: Converted) -> str:
     worst = dict.fromkeys(names, 0.0)
     number = 0
     for game in boards(info):
-        planes = own_games(game, running, info, _CHECKED, 0).planes[::_EVERY]
+        planes = games_of_net(game, running, info, _CHECKED, 0).planes[::_EVERY]
         number += len(planes)
         for name, ours, theirs in zip(
             names, running.run(names, {"planes": planes}), reference.run(names, {"planes": planes}), strict=True
@@ -158,7 +158,7 @@ def quantised(converted: Converted, count: int) -> tuple[onnx.ModelProto, list[C
 
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = raw_session(converted.model)
-    sets = [own_games(game, running, info, _whole_batches(game), 1).planes for game in boards(info)]
+    sets = [games_of_net(game, running, info, _whole_batches(game), 1).planes for game in boards(info)]
     keep, operators = (*_KEEP_FP32, *converted.keep_fp32), None
     if converted.int8 is not None:
         suited = [node for node in fp32.graph.node if node.name in set(converted.int8)]
@@ -169,7 +169,7 @@ def quantised(converted: Converted, count: int) -> tuple[onnx.ModelProto, list[C
     int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators)
     compared = []
     for game in boards(info):
-        positions = own_games(game, running, info, count, 2)
+        positions = games_of_net(game, running, info, count, 2)
         compared.append(Compared(positions, quantise.agreement(fp32, int8, positions.planes, positions.legal)))
     return int8, compared
 

@@ -282,9 +282,9 @@ class _Writer:
         width = block.query.shape[1] // block.heads
         query, key = block.query / np.float32(np.sqrt(width)), block.key
         if block.frequencies is not None:  # the first of each pair of channels before the second ones
-            halves = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
-            query = query.reshape(-1, block.heads, width)[:, :, halves].reshape(query.shape)
-            key = key.reshape(-1, block.key_heads, width)[:, :, halves].reshape(key.shape)
+            half_points = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
+            query = query.reshape(-1, block.heads, width)[:, :, half_points].reshape(query.shape)
+            key = key.reshape(-1, block.key_heads, width)[:, :, half_points].reshape(key.shape)
         parts = {}
         for what, weights, heads in (("query", query, group), ("key", key, 1), ("value", block.value, 1)):
             y = self.node("MatMul", [x, self.constant(f"{name}.{what}.weight", weights)], f"{name}.{what}.all")
@@ -308,21 +308,21 @@ class _Writer:
         rows, columns = np.mgrid[:_MAX_LINES, :_MAX_LINES].astype(np.float64)
         f = frequencies.astype(np.float64)
         table = columns[None, :, :, None] * f[:, None, None, :, 0] + rows[None, :, :, None] * f[:, None, None, :, 1]
-        found = []
+        results = []
         for what, values in (("cos", np.cos(table)), ("sin", np.sin(table))):
             whole = self.constant(f"{name}.{what}.table", values)
             inputs = [whole, self.graph.shape(0, 0), "board.lines", self.graph.shape(1, 2)]
             cut = self.node("Slice", inputs, f"{name}.{what}.cut")
-            found.append(self.node("Reshape", [cut, self.graph.shape(len(f), 1, -1, f.shape[1])], f"{name}.{what}"))
-        return found
+            results.append(self.node("Reshape", [cut, self.graph.shape(len(f), 1, -1, f.shape[1])], f"{name}.{what}"))
+        return results
 
     def rotate(self, x: str, angles: list[str], half: int, name: str) -> str:
         """Each pair (a, b) of channels turned by its angle; the pairs' first channels come before the second ones."""
         cos, sin = angles
         axis = self.graph.shape(-1)
-        ends = [self.graph.shape(i) for i in (0, half, 2 * half)]
-        a = self.node("Slice", [x, ends[0], ends[1], axis], f"{name}.a")
-        b = self.node("Slice", [x, ends[1], ends[2], axis], f"{name}.b")
+        bounds = [self.graph.shape(i) for i in (0, half, 2 * half)]
+        a = self.node("Slice", [x, bounds[0], bounds[1], axis], f"{name}.a")
+        b = self.node("Slice", [x, bounds[1], bounds[2], axis], f"{name}.b")
         ac, bs, bc, as_ = (
             self.node("Mul", [y, angle], f"{y}.{what}") for y, angle, what in
             ((a, cos, "cos"), (b, sin, "sin"), (b, cos, "cos"), (a, sin, "sin"))
@@ -369,7 +369,7 @@ class _Writer:
         Channels are filled up to a multiple of four, which is what onnxruntime's own layout wants.
         """
         used = -(-SPATIAL // 4) * 4
-        bounds = [[self.graph.shape(n) for n in (*ends, 1)] for ends in ((0, used), (SPATIAL, _PLANES))]
+        bounds = [[self.graph.shape(n) for n in (*ranges, 1)] for ranges in ((0, used), (SPATIAL, _PLANES))]
         planes = self.node("Slice", ["planes", *bounds[0]], "planes.spatial")
         numbers = self.node("Slice", ["planes", *bounds[1]], "planes.numbers")
         planes, numbers = (self.node("Cast", [part], f"{part}.float", to=FLOAT) for part in (planes, numbers))
@@ -456,8 +456,8 @@ class _Writer:
         squares = [self.node("Mul", [x, x], f"{x}.square") for x in (mean, spread, expected)]
         both = self.node("Mul", [self.node("Add", squares[:2], "doubts.squares"), counted], "doubts.squares.counted")
         variance = self.node("Relu", [self.node("Sub", [both, squares[2]], "doubts.difference")], "doubts.variance")
-        said = [expected, self.node("Sqrt", [variance], "doubts.stdev")]
+        outputs = [expected, self.node("Sqrt", [variance], "doubts.stdev")]
         if version >= 9:
-            said.append(positive(3, "time", scales.time))
-            said += [error(4, "outcome", scales.outcome_error, 1.0), error(5, "points", scales.score_error, 10.0)]
-        self.node("Concat", said, "doubts", axis=1)
+            outputs.append(positive(3, "time", scales.time))
+            outputs += [error(4, "outcome", scales.outcome_error, 1.0), error(5, "points", scales.score_error, 10.0)]
+        self.node("Concat", outputs, "doubts", axis=1)

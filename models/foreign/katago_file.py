@@ -75,11 +75,11 @@ class _Reader:
     # ------------------------------------------------------------------ words and arrays
 
     def word(self) -> str:
-        found = _WORD.match(self._content, self._at)
-        if found is None:
+        match = _WORD.match(self._content, self._at)
+        if match is None:
             raise NetError("the KataGo net ends too early or is damaged; fetch the file again")
-        self._at = found.end()
-        return found[1].decode("utf-8", "replace")
+        self._at = match.end()
+        return match[1].decode("utf-8", "replace")
 
     def integer(self, what: str, least: int, most: int) -> int:
         """The next word, a whole number from ``least`` to ``most``."""
@@ -164,8 +164,8 @@ class _Reader:
         return self.array(name, count)
 
     @staticmethod
-    def _expect(name: str, shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> None:
-        if any(n is not None and n != got for got, n in zip(shape, wanted, strict=True)):
+    def _expect(name: str, shape: tuple[int, ...], requested: tuple[int | None, ...]) -> None:
+        if any(n is not None and n != got for got, n in zip(shape, requested, strict=True)):
             raise NetError(f"the KataGo net's layer {name!r} has sizes {shape} that do not fit the layer before")
 
     def norm(self, channels: int) -> Norm:
@@ -278,8 +278,8 @@ class _Reader:
         return frequencies
 
     def _feed_forward(self, channels: int) -> FeedForward:
-        own, hidden = self.size("the width"), self.integer("the hidden width", 1, 4 * _MOST_CHANNELS)
-        self._expect("transformer_ffn_block", (own,), (channels,))
+        ours, hidden = self.size("the width"), self.integer("the hidden width", 1, 4 * _MOST_CHANNELS)
+        self._expect("transformer_ffn_block", (ours,), (channels,))
         if self.integer("the gate", 0, 1) != 1:
             raise NetError("the KataGo net has a feed-forward block without a gate, which is not supported")
         norm = self._root_mean_square(channels)

@@ -45,7 +45,7 @@ _SEARCH = (("c_puct", 1.745), ("c_base", 38739.0), ("c_factor", 3.894), ("policy
 _SQUARES = 64
 _POLICY_PLANES = 80
 _COUNT_PLANE = 109
-_MAN_PLANES = 12  # of the newest position, which the dense embedding sees whole
+_PIECE_PLANES = 12  # of the newest position, which the dense embedding sees whole
 _BN_EPSILON, _LN_EPSILON, _NEW_LN_EPSILON = 1e-5, 1e-6, 1e-3
 _DEFAULT, _MISH, _RELU, _NONE, _TANH, _SIGMOID, _SELU, _SWISH, _RELU_SQUARED = range(9)  # activations
 _BISHOP, _ROOK, _QUEEN = 1, 2, 3
@@ -68,7 +68,7 @@ def moves() -> Iterator[tuple[int, int, int]]:
 
 def convolution_map() -> NDArray[np.int64]:
     """i8[1858]: where the convolution head's [80 * 64] outputs hold each action."""
-    found = []
+    results = []
     for source, target, piece in moves():
         files, ranks = (target & 7) - (source & 7), (target >> 3) - (source >> 3)
         if piece:
@@ -78,19 +78,19 @@ def convolution_map() -> NDArray[np.int64]:
         else:
             distance = max(abs(files), abs(ranks))
             plane = 7 * _DIRECTIONS.index((files // distance, ranks // distance)) + distance - 1
-        found.append(plane * _SQUARES + source)
-    return np.array(found, np.int64)
+        results.append(plane * _SQUARES + source)
+    return np.array(results, np.int64)
 
 
 def attention_map() -> NDArray[np.int64]:
     """i8[1858]: where the attention head's [64 * 64 + 8 * 24] outputs hold each action."""
-    found = []
+    results = []
     for source, target, piece in moves():
         if piece:
-            found.append(4096 + (source - 48) * 24 + (target - 56) * 3 + _QUEEN - piece)
+            results.append(4096 + (source - 48) * 24 + (target - 56) * 3 + _QUEEN - piece)
         else:
-            found.append(64 * source + target)
-    return np.array(found, np.int64)
+            results.append(64 * source + target)
+    return np.array(results, np.int64)
 
 
 def position_map() -> Array:
@@ -283,9 +283,9 @@ class Lc0Graph:
             spread = node("Add", [table, node("Mul", [first, zero], "squares.zero")], "positions.batch")
             t, width = node("Concat", [t, spread], "squares.placed", axis=2), PLANES + _SQUARES
         elif new:
-            limits = [self.graph.shape(*bounds) for bounds in ((0,), (_MAN_PLANES,), (2,))]
-            men = self.reshape(node("Slice", [t, *limits], "men"), "men.flat", -1, _SQUARES * _MAN_PLANES)
-            seen, size = self.dense(men, weights, "ip_emb_preproc", _SQUARES * _MAN_PLANES, "men.dense")
+            limits = [self.graph.shape(*bounds) for bounds in ((0,), (_PIECE_PLANES,), (2,))]
+            pieces = self.reshape(node("Slice", [t, *limits], "men"), "men.flat", -1, _SQUARES * _PIECE_PLANES)
+            seen, size = self.dense(pieces, weights, "ip_emb_preproc", _SQUARES * _PIECE_PLANES, "men.dense")
             if size % _SQUARES:
                 raise NetError("this Lc0 net is damaged: its embedding does not fit the board")
             seen = self.reshape(seen, "men.squares", -1, _SQUARES, size // _SQUARES)

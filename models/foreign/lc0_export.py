@@ -66,11 +66,11 @@ class _Net:
 
     def array(self, name: str, *shape: int) -> Array:
         """A constant in its shape. Errors: NetError."""
-        found = self.constants.get(name)
-        fits = found is not None and found.dtype == np.float32 and (not shape or len(shape) == found.ndim)
-        if found is None or not fits or any(a not in (b, -1) for a, b in zip(shape, found.shape, strict=False)):
+        result = self.constants.get(name)
+        fits = result is not None and result.dtype == np.float32 and (not shape or len(shape) == result.ndim)
+        if result is None or not fits or any(a not in (b, -1) for a, b in zip(shape, result.shape, strict=False)):
             raise NetError(f"this net is not as az-engine exports them: {name!r} is missing or of another shape")
-        return found
+        return result
 
     def conv(self, name: str) -> dict[int, Any]:
         """A ConvBlock: weights and biases, nothing left to normalise."""

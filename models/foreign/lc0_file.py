@@ -91,13 +91,13 @@ class Weights:
         """A message inside. Errors: NetError when the file lacks it."""
         if name not in self.values:
             raise NetError(f"this Lc0 net is incomplete: it lacks {name!r}")
-        found: Weights = self.values[name]
-        return found
+        result: Weights = self.values[name]
+        return result
 
     def parts(self, name: str) -> list[Weights]:
         """Repeated messages; empty when there are none."""
-        found: list[Weights] = self.values.get(name, [])
-        return found
+        results: list[Weights] = self.values.get(name, [])
+        return results
 
     def number(self, name: str, default: int = 0) -> int:
         """A number."""
@@ -161,7 +161,7 @@ class _Reader:
         self._fields = 0
 
     def message(self, data: memoryview, schema: Schema) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for number, value in read_fields(data):
             self._fields += 1
             if self._fields > _MOST_FIELDS:
@@ -172,17 +172,17 @@ class _Reader:
             if (kind == _INT) != isinstance(value, int):
                 raise Damaged
             if kind == _INT:
-                found[name] = value
+                results[name] = value
             elif kind == _LAYER:
                 assert not isinstance(value, int)
-                found[name] = _layer(value, name)
+                results[name] = _layer(value, name)
             elif name.endswith("*"):
                 assert not isinstance(value, int)
-                found.setdefault(name[:-1], []).append(Weights(self.message(value, kind)))
+                results.setdefault(name[:-1], []).append(Weights(self.message(value, kind)))
             else:
                 assert not isinstance(value, int)
-                found[name] = Weights(self.message(value, kind))
-        return found
+                results[name] = Weights(self.message(value, kind))
+        return results
 
 
 def _layer(data: memoryview, name: str) -> Array:

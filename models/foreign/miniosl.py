@@ -77,6 +77,6 @@ def _check(outline: Outline) -> None:
     """Errors: NetError when names, types or shapes are not miniosl's."""
     tensors = {each.name: each for each in (*outline.inputs, *outline.outputs)}
     for name, shape in (("input", (PLANES, 9, 9)), ("move", (ACTIONS,)), ("value", (VALUES,))):
-        found = tensors.get(name)
-        if found is None or found.element != FLOAT or found.shape[1:] != shape:
+        result = tensors.get(name)
+        if result is None or result.element != FLOAT or result.shape[1:] != shape:
             raise NetError(f"this miniosl net's {name} is not float32 [batch, {', '.join(map(str, shape))}]")

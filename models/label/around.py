@@ -89,7 +89,7 @@ def shards_at(form: ShardFormat, folders: Sequence[Path], within: float = 0.5) -
     paths = [path for given in folders for path in (sorted(given.glob("*.npz")) if given.is_dir() else [given])]
     kept = [form.read(path)["game"] for path in paths if path.name.startswith("holdout")]
     held_out = frozenset(np.unique(np.concatenate(kept)).tolist()) if kept else None
-    found, behind = [], max(held_out or {-1}) + 1
+    result, behind = [], max(held_out or {-1}) + 1
     for path in paths:
         if path.name.startswith("holdout"):
             continue
@@ -97,11 +97,11 @@ def shards_at(form: ShardFormat, folders: Sequence[Path], within: float = 0.5) -
         behind = max(behind, int(records["game"].max(initial=0)) + 1)
         count = int(_allowed(form, records, held_out, within).sum())
         if count:
-            found.append(Shard(path, count, held_out, within))
-    if not found:
+            result.append(Shard(path, count, held_out, within))
+    if not result:
         names = ", ".join(map(str, folders))
         raise DataError(f"--around: {names} holds no labelled positions to begin at; give other data")
-    return tuple(found), behind
+    return tuple(result), behind
 
 
 def _allowed(form: ShardFormat, records: Records, held_out: frozenset[int] | None, within: float) -> NDArray[np.bool_]:

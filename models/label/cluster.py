@@ -41,10 +41,10 @@ def files_in(value: Any, game: Game) -> dict[str, Path]:
     if isinstance(value, Path):
         return {str(value): value} if value.is_file() else {}
     parts = [getattr(value, f.name) for f in fields(value)] if is_dataclass(value) else value
-    found: dict[str, Path] = {}
+    results: dict[str, Path] = {}
     for part in parts if isinstance(parts, list | tuple) else ():
-        found |= files_in(part, game)
-    return found
+        results |= files_in(part, game)
+    return results
 
 
 def moved(value: Any, places: Mapping[str, str]) -> Any:

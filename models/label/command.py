@@ -135,10 +135,10 @@ def main(args: argparse.Namespace) -> int:
         writer = Writer(args.out, args.shard_positions, job.form.shards, patiently, source.each)
 
         def done() -> int:
-            return writer.positions if source.alone else len(writer.tasks & wanted)
+            return writer.positions if source.alone else len(writer.tasks & requested)
 
         begin, total = job.first_game // source.each, source.total
-        wanted = set() if source.alone else set(range(begin, begin + total))
+        requested = set() if source.alone else set(range(begin, begin + total))
         tasks: Iterator[int] = (task for task in count(begin) if task not in writer.tasks)
         tasks = takewhile(lambda task: done() < total if source.alone else task < begin + total, tasks)
         if done():

@@ -26,8 +26,8 @@ class Guide:
         weights = "" if net == "default" else net
         self.evaluator = load_evaluator(weights, job.game, provider=job.provider, batch_size=8)
         self.game: Game = job.game.using(self.evaluator.encoder)
-        told: dict[str, Any] = {} if self.evaluator.info is None else dict(self.evaluator.info.search)
-        self.params = SearchParams(**(told | {"smart_pruning": False, "transpositions": False}))
+        settings: dict[str, Any] = {} if self.evaluator.info is None else dict(self.evaluator.info.search)
+        self.params = SearchParams(**(settings | {"smart_pruning": False, "transpositions": False}))
         self.tree = Tree(_MEMORY, self.game.branching)
         self._lines = job.form.lines
 

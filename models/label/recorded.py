@@ -34,9 +34,11 @@ def read_played(
     games: list[RecordedGame] = []
     for path in files:
         stored = path.suffix == STORED
-        found = read_stored(game, path) if stored else [RecordedGame(*g) for g in read_finished(game, path, on_problem)]
-        kept = [under_rules_of(form, game, played) for played in found]
-        cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, found, strict=True))
+        result = (
+            read_stored(game, path) if stored else [RecordedGame(*g) for g in read_finished(game, path, on_problem)]
+        )
+        kept = [under_rules_of(form, game, played) for played in result]
+        cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, result, strict=True))
         if cut:
             on_problem(f"{path.name}: {cut} games are cut where the rules of labels forbid a move")
         games += [played for played in kept if len(played.moves)]
@@ -48,10 +50,10 @@ def read_stored(game: Game, path: Path) -> list[RecordedGame]:
     expected = {name: value for name, value in title(game, "").items() if name != "run"}
     reader = ShardReader(path, expected, game)
     records = [record for record in reader.read() if not record.board]
-    found = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in records]
+    results = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in records]
     if reader.faults:
         raise DataError(f"{path}: {reader.faults[0]}; leave the file out")
-    return found
+    return results
 
 
 def under_rules_of(form: LabelFormat, game: Game, played: RecordedGame) -> RecordedGame:

@@ -105,9 +105,9 @@ class TorchEvaluator(Evaluator):
 
     def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
         policy, value, *more = self._all(planes)
-        said = dict(zip(self.extra, more, strict=True))
-        score = said.get("score")
-        return policy, value, said.get("ownership"), None if score is None else score[:, 0]
+        outputs = dict(zip(self.extra, more, strict=True))
+        score = outputs.get("score")
+        return policy, value, outputs.get("ownership"), None if score is None else score[:, 0]
 
     def _all(self, planes: Planes) -> Outputs:
         """All outputs, as arrays of their own."""

@@ -125,14 +125,14 @@ def parts(graph: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 def needed_parts(graph: memoryview, results: set[bytes]) -> list[tuple[int, memoryview]]:
     """Those parts of a graph, in order, that the named results come from."""
-    wanted, kept = set(results), []
+    requested, kept = set(results), []
     for number, part in reversed(list(parts(graph))):  # what a node needs stands before it
-        if number == NODE and wanted.isdisjoint(bytes(name) for name in read_messages(part, 2)):
+        if number == NODE and requested.isdisjoint(bytes(name) for name in read_messages(part, 2)):
             continue
         if number == NODE:
-            wanted.update(bytes(name) for name in read_messages(part, 1))
+            requested.update(bytes(name) for name in read_messages(part, 1))
         kept.append((number, part))
-    return [(number, part) for number, part in reversed(kept) if number == NODE or read_text(part, 8) in wanted]
+    return [(number, part) for number, part in reversed(kept) if number == NODE or read_text(part, 8) in requested]
 
 
 def renamed(number: int, part: memoryview, prefix: str) -> bytes:

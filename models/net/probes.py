@@ -30,7 +30,7 @@ class Probes:
     legal: NDArray[np.int32]  # [N, M] actions, padded with -1
 
 
-def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) -> Probes:
+def games_of_net(game: Game, running: Any, info: NetInfo, count: int, seed: int) -> Probes:
     """``count`` positions of games in which a net, an onnxruntime session, draws both sides' moves by its policy."""
     rng = np.random.default_rng(seed)
     planes, legal = np.empty((count, *game.planes), np.uint8), np.full((count, game.max_moves), -1, np.int32)

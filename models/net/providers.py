@@ -24,7 +24,7 @@ PROVIDER_HELP = (
 )
 
 
-def own_evaluator(
+def run_evaluator(
     path: Path, game: Game, *, provider: str = "auto", batch_size: int, precision: str = "auto"
 ) -> Evaluator:
     """The evaluator of a net that az-engine train exported. BLOCKS while it loads. Errors: NetError."""

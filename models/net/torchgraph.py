@@ -69,8 +69,8 @@ class TorchGraph(nn.Module):
         values: dict[str, Any] = {"planes": planes, **self._sizes}
         values.update((name, self.get_buffer(buffer)) for name, buffer in self._names.items())
         for node in self.nodes:
-            wanted = torch.float32 if node.name.startswith(EXACT) else self.dtype
-            inputs = [_as(values[name], wanted) if name else None for name in node.inputs]
+            requested = torch.float32 if node.name.startswith(EXACT) else self.dtype
+            inputs = [_as(values[name], requested) if name else None for name in node.inputs]
             value = _OPERATORS[node.operator](inputs, node.attributes)
             if value.is_floating_point() and value.device != planes.device:
                 key = node.name, planes.shape
@@ -116,10 +116,10 @@ def _as(value: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _needed(nodes: Sequence[_Node], outputs: Sequence[str]) -> list[_Node]:
     """The nodes that the outputs come from, in order."""
-    wanted, kept = set(outputs), []
+    requested, kept = set(outputs), []
     for node in reversed(nodes):
-        if node.name in wanted:
-            wanted.update(node.inputs)
+        if node.name in requested:
+            requested.update(node.inputs)
             kept.append(node)
     return kept[::-1]
 
@@ -134,9 +134,9 @@ class _Joined:
 
     def _join(self, node: _Node) -> _Node:
         for join in (self._gated, self._normalised, self._attended):
-            found = join(node)
-            if found is not None:
-                return found
+            result = join(node)
+            if result is not None:
+                return result
         return node
 
     def _maker(self, name: str, operator: str) -> _Node | None:
@@ -204,9 +204,9 @@ def _reshape(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
 
 
 def _slice(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
-    starts, ends, axes = (part.tolist() for part in x[1:4])
+    starts, stops, axes = (part.tolist() for part in x[1:4])
     y = x[0]
-    for start, end, axis in zip(starts, ends, axes, strict=True):
+    for start, end, axis in zip(starts, stops, axes, strict=True):
         size = y.shape[axis]
         first, last = (min(max(at + size if at < 0 else at, 0), size) for at in (start, end))
         y = y.narrow(axis, first, last - first)

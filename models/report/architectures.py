@@ -122,10 +122,10 @@ def main(args: argparse.Namespace) -> int:
 
 def _shapes(text: str) -> tuple[tuple[int, int], ...]:
     """Blocks and filters of "4x64,6x64"."""
-    found = [re.fullmatch(r"(\d{1,3})x(\d{1,4})", part) for part in text.split(",")]
-    if None in found:
+    match = [re.fullmatch(r"(\d{1,3})x(\d{1,4})", part) for part in text.split(",")]
+    if None in match:
         raise argparse.ArgumentTypeError(f"{text!r} is no list of BLOCKSxFILTERS such as 4x64,6x64")
-    return tuple((int(one[1]), int(one[2])) for one in found if one is not None)
+    return tuple((int(one[1]), int(one[2])) for one in match if one is not None)
 
 
 def contenders_of(args: argparse.Namespace) -> tuple[Contender, ...]:

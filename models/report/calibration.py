@@ -24,7 +24,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ class Predictions:
     points: Floats  # expected, in [0, 1]
     draw: Floats  # chance of a draw, NaN where it was not told
     mean: Floats  # the search's mean outcome in [-1, 1], NaN where it was not told
-    men: Floats  # on the board
+    pieces: Floats  # on the board
     result: Floats  # 1, 0.5 or 0
 
     def of(self, chosen: NDArray[np.bool_]) -> Predictions:
@@ -77,8 +77,8 @@ class Predictions:
 
     def recast(self, fit: Calibration) -> Predictions:
         """What the numbers say instead."""
-        win, draw, _ = fit.chances(self.mean, self.men)
-        return Predictions(self.game, self.half, win + draw / 2, draw, self.mean, self.men, self.result)
+        win, draw, _ = fit.chances(self.mean, self.pieces)
+        return Predictions(self.game, self.half, win + draw / 2, draw, self.mean, self.pieces, self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Tenth:
 
     games: int
     positions: int
-    said: float
+    predicted: float
     happened: float
     margin: float  # half of the 95 % interval of the difference; NaN for one game
-    draws_said: float  # NaN where draws were not told
+    draws_predicted: float  # NaN where draws were not told
     draws_happened: float
 
 
@@ -112,19 +112,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     check_name(args.out)
     predicted = collect(record for path in args.games for record in records_of(path))
-    series, found = {"as said": tenths(predicted)}, dict[str, Any]()
+    series, result = {"as said": tenths(predicted)}, dict[str, Any]()
     if args.fit:
         fitted, held_out = cross_fit(predicted)
         series["fitted, held out"] = tenths(held_out)
-        found["fit"] = {name: round(number, 3) for name, number in asdict(fitted).items()}
-    found |= {"games": len(np.unique(predicted.game)), "positions": len(predicted.game)}
+        result["fit"] = dict(zip(FIT, (round(number, 3) for number in astuple(fitted)), strict=True))
+    result |= {"games": len(np.unique(predicted.game)), "positions": len(predicted.game)}
     rows = {name: [row(place, tenth) for place, tenth in parts.items()] for name, parts in series.items()}
     if args.json:
         shown = {name: [dict(zip(HEAD, cells, strict=True)) for cells in part] for name, part in rows.items()}
-        print(json.dumps({**found, "tenths": shown}))
+        print(json.dumps({**result, "tenths": shown}))
     else:
-        show(found, rows)
-    title = args.title or f"Said and happened, {found['games']} games"
+        show(result, rows)
+    title = args.title or f"Said and happened, {result['games']} games"
     lines = [["", *HEAD], *([name, *cells] for name, part in rows.items() for cells in part)]
     write_figure(args.out, draw(series, title), title, lines)
     Console(stderr=True).print(f"written: {args.out}")
@@ -156,7 +156,7 @@ def whole(record: Record) -> bool:
 
 def collect(games: Iterable[tuple[Game, Record]]) -> Predictions:
     """What was said in games with a result. Errors: DataError where nothing was said in any of them."""
-    found: list[tuple[float, ...]] = []
+    results: list[tuple[float, ...]] = []
     for number, (game, record) in enumerate(games):
         if record.result is None or not record.comments:
             continue
@@ -164,10 +164,10 @@ def collect(games: Iterable[tuple[Game, Record]]) -> Predictions:
         for state, comment in zip(positions(game, record), record.comments[1:], strict=True):
             if (values := read_comment(game, comment)) is not None:
                 mine = record.result * (1 if game.side_to_move(state) == 0 else -1)
-                found.append((number, half, *values, game.men(state), (1 + mine) / 2))
-    if not found:
+                results.append((number, half, *values, game.count_pieces(state), (1 + mine) / 2))
+    if not results:
         raise DataError("no game has a result and comments with the players' scores, as az-engine match writes them")
-    columns = np.array(found).T
+    columns = np.array(results).T
     return Predictions(*columns[:2].astype(np.int64), *columns[2:])
 
 
@@ -185,14 +185,14 @@ def read_comment(game: Game, text: str) -> tuple[float, float, float] | None:
     """(expected points, draw, mean outcome), NaN for what is not told; None where no chance is told."""
     if _MATE.search(text):
         return None
-    mean = float(found[1]) if (found := _MEAN.search(text)) else float("nan")
-    if found := _WDL.search(text):
-        win, even, loss = (int(number) / 1000 for number in found.groups())
+    mean = float(match[1]) if (match := _MEAN.search(text)) else float("nan")
+    if match := _WDL.search(text):
+        win, even, loss = (int(number) / 1000 for number in match.groups())
         return win + even / 2, even, win - loss if mean != mean else mean
-    if found := _CHANCE.search(text):
-        return float(found[1]) / 100, float("nan"), float(found[1]) / 50 - 1 if mean != mean else mean
-    if found := _SCORE.search(text):
-        return game.expected_points(float(found[1])), float("nan"), mean
+    if match := _CHANCE.search(text):
+        return float(match[1]) / 100, float("nan"), float(match[1]) / 50 - 1 if mean != mean else mean
+    if match := _SCORE.search(text):
+        return game.expected_points(float(match[1])), float("nan"), mean
     return None
 
 
@@ -231,12 +231,12 @@ def fit(predicted: Predictions) -> Calibration:
         raise DataError(f"a fit needs {_FEWEST} games or more whose comments have chances (wdl) or mean outcomes (Q)")
     weight, place = weights(predicted), np.rint(2 * predicted.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
     best, width = np.array([math.log(0.5), math.log(0.5), 0.0]), 1.0
-    changed = _STEPS if np.ptp(predicted.men) else [0.0]  # in games whose men stay, they tell nothing
+    changed = _STEPS if np.ptp(predicted.pieces) else [0.0]  # in games whose men stay, they tell nothing
     for _ in range(_ROUNDS):
         tried = [best + width * np.array(steps) for steps in product(_STEPS, _STEPS, changed)]
         losses = []
         for numbers in tried:
-            win, draw, loss = _calibration(numbers).chances(predicted.mean, predicted.men)
+            win, draw, loss = _calibration(numbers).chances(predicted.mean, predicted.pieces)
             chance = np.choose(place, [loss, draw, win])
             losses.append(-float((weight * np.log(np.maximum(chance, 1e-12))).sum()))
         best, width = tried[int(np.argmin(losses))], width * 0.7
@@ -245,8 +245,8 @@ def fit(predicted: Predictions) -> Calibration:
 
 def _calibration(numbers: Floats) -> Calibration:
     """Of the logarithms of half and spread, and men."""
-    half, spread, men = numbers.tolist()
-    return Calibration(math.exp(half), math.exp(spread), men)
+    half, spread, pieces = numbers.tolist()
+    return Calibration(math.exp(half), math.exp(spread), pieces)
 
 
 def cross_fit(predicted: Predictions) -> tuple[Calibration, Predictions]:
@@ -258,19 +258,20 @@ def cross_fit(predicted: Predictions) -> tuple[Calibration, Predictions]:
     return fit(predicted), Predictions(*both)
 
 
+FIT = ("half", "spread", "men")  # what a Calibration's numbers are called
 HEAD = ("tenth", "games", "positions", "said", "happened", "difference", "95 %", "draws said", "draws happened")
 
 
 def row(place: int, tenth: Tenth) -> list[str]:
     """A tenth as cells under ``HEAD``, in per cent."""
-    shares = [tenth.said, tenth.happened, tenth.happened - tenth.said, tenth.margin]
+    shares = [tenth.predicted, tenth.happened, tenth.happened - tenth.predicted, tenth.margin]
     forms = ["{:.1f}", "{:.1f}", "{:+.1f}", "± {:.1f}", "{:.1f}", "{:.1f}"]
-    cells = zip(forms, [*shares, tenth.draws_said, tenth.draws_happened], strict=True)
+    cells = zip(forms, [*shares, tenth.draws_predicted, tenth.draws_happened], strict=True)
     texts = [form.format(100 * share) if share == share else "" for form, share in cells]
     return [f"{10 * place}-{10 * place + 10}", str(tenth.games), str(tenth.positions), *texts]
 
 
-def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
+def show(result: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
     console = Console()
     for name, part in rows.items():
         table = Table(
@@ -281,9 +282,9 @@ def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
         for cells in part:
             table.add_row(*cells)
         console.print(table)
-    print(f"{found['games']} games, {found['positions']:,} positions")
-    if "fit" in found:
-        print("fitted to all games: " + ", ".join(f"{name} {number}" for name, number in found["fit"].items()))
+    print(f"{result['games']} games, {result['positions']:,} positions")
+    if "fit" in result:
+        print("fitted to all games: " + ", ".join(f"{name} {number}" for name, number in result["fit"].items()))
 
 
 def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:
@@ -295,7 +296,7 @@ def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:
     chart.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, zorder=0)
     for number, (name, parts) in enumerate(series.items()):
         shown = list(parts.values())
-        places = [100 * part.said + 0.6 * number for part in shown]
+        places = [100 * part.predicted + 0.6 * number for part in shown]
         happened, bars = [100 * part.happened for part in shown], [100 * np.nan_to_num(part.margin) for part in shown]
         chart.errorbar(places, happened, yerr=bars, marker="o", markersize=4, capsize=2, linewidth=1.2, label=name)
     chart.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")

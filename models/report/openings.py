@@ -65,10 +65,10 @@ class Played:
         return " ".join(chosen)
 
 
-Found = Iterator[tuple[str, tuple[str, ...]]]  # openings of a game and how it goes on after each
+Continuations = Iterator[tuple[str, tuple[str, ...]]]  # openings of a game and how it goes on after each
 
 
-def named_lines(game: Game) -> Callable[[GameRecord], Found]:
+def named_lines(game: Game) -> Callable[[GameRecord], Continuations]:
     """Finds the game's named openings: their positions, whatever the order of the moves."""
     by_key: dict[int, str] = {}
     for name, text in game.openings.items():
@@ -77,7 +77,7 @@ def named_lines(game: Game) -> Callable[[GameRecord], Found]:
             line = game.play(line, game.parse_move(line, move))
         by_key[int(line["key"][-1])] = name
 
-    def find(record: GameRecord) -> Found:
+    def find(record: GameRecord) -> Continuations:
         line = np.zeros(min(len(record.moves), DEEPEST) + 1, game.state_dtype)
         line[:1] = game.initial()
         game.replay(line, record.moves[: len(line) - 1])
@@ -91,18 +91,18 @@ def named_lines(game: Game) -> Callable[[GameRecord], Found]:
     return find
 
 
-def first_moves(game: Game) -> Callable[[GameRecord], Found]:
+def first_moves(game: Game) -> Callable[[GameRecord], Continuations]:
     """Takes the first move of a game as its opening."""
     start = game.initial()[0]
 
-    def find(record: GameRecord) -> Found:
+    def find(record: GameRecord) -> Continuations:
         if moves := game.format_moves(start, record.moves[: 1 + CONTINUED].tolist()):
             yield moves[0], moves[1:]
 
     return find
 
 
-def finder(game: Game) -> Callable[[GameRecord], Found]:
+def finder(game: Game) -> Callable[[GameRecord], Continuations]:
     """What finds the openings of a game."""
     if game.openings:
         return named_lines(game)
@@ -137,8 +137,10 @@ class Openings:
 
     def shares(self, name: str, edges: list[float]) -> list[float | None]:
         """In which share of each span's games an opening was played; None for a span without games."""
-        all_games, here = (np.histogram(steps, edges)[0].tolist() for steps in (self.steps, self.played[name].steps))
-        return [n / total if total else None for n, total in zip(here, all_games, strict=True)]
+        all_games, of_opening = (
+            np.histogram(steps, edges)[0].tolist() for steps in (self.steps, self.played[name].steps)
+        )
+        return [n / total if total else None for n, total in zip(of_opening, all_games, strict=True)]
 
     def to_json(self, points: int) -> dict[str, Any]:
         edges = self.edges(points)

@@ -82,9 +82,9 @@ def main(args: argparse.Namespace) -> int:
         check_writable(args.out / JOURNAL)
     run, folder = load_run(args.run), RunFolder(args.run)
     game, common = run.get_game(), MoveLimit(nodes=args.visits or run.ladder.visits)
-    own, zero = ladder(folder, run)
-    there = [step for step in folder.net_steps if step]
-    steps = chosen([step for step in there if step in own] or there, args.nets)
+    ours, zero = ladder(folder, run)
+    steps_with_nets = [step for step in folder.net_steps if step]
+    steps = chosen([step for step in steps_with_nets if step in ours] or steps_with_nets, args.nets)
     if not steps:
         raise DataError(f"{args.run} has no net yet that has learned anything; train it longer")
     specs = [f"net={shlex.quote(str(folder.net(step)))} name='net {step:,}' option.threads=1" for step in steps]
@@ -96,9 +96,9 @@ def main(args: argparse.Namespace) -> int:
     openings = choose_openings(f"random:{plies}", run.game, (args.games + 1) // 2, args.seed, None)
     pairs = [(a, b) for b in range(count, len(players)) for a in range(count)]
     games = play(MatchSettings(run.game, players), pairs, openings, args, out, plies=plies, seed=args.seed)
-    found = [Outsider.of(games, number, player.name, steps) for number, player in enumerate(players[count:], count)]
-    Console().print(table(steps, own, zero, found))
-    write_atomically(args.run / OUTSIDE, (json.dumps(as_json(steps, own, zero, found), indent=1) + "\n").encode())
+    results = [Outsider.of(games, number, player.name, steps) for number, player in enumerate(players[count:], count)]
+    Console().print(table(steps, ours, zero, results))
+    write_atomically(args.run / OUTSIDE, (json.dumps(as_json(steps, ours, zero, results), indent=1) + "\n").encode())
     Console(stderr=True).print(f"written: {args.run / OUTSIDE}, which az-engine plot {args.run} shows", soft_wrap=True)
     return 0
 
@@ -119,40 +119,40 @@ def chosen(steps: Sequence[int], count: int) -> list[int]:
 
 def outsiders(game: Game, visits: int) -> list[str]:
     """What az-engine match calls the players that this machine has; ``visits``: of the search without a net."""
-    found = [f"uniform visits={visits} name='search without a net, {visits:,} visits'"]
+    results = [f"uniform visits={visits} name='search without a net, {visits:,} visits'"]
     if dense_net(game.name) is not None:
-        found.append("raw:default name='the net inside, without a search'")
+        results.append("raw:default name='the net inside, without a search'")
     if game.name == "go" and (path := shutil.which("gnugo") or shutil.which("gnugo", path="/usr/games")):
         command = f"{path} --mode gtp --chinese-rules --positional-superko --level 1"
-        found.append(f"cmd={shlex.quote(command)} name='GNU Go, level 1'")
+        results.append(f"cmd={shlex.quote(command)} name='GNU Go, level 1'")
     if game.name == "chess" and (path := shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")):
-        found += [
+        results += [
             f"cmd={shlex.quote(path)} name='Stockfish {elo}' option.UCI_LimitStrength=true option.UCI_Elo={elo}"
             " nodes=2000"
             for elo in STOCKFISH
         ]
-    return found
+    return results
 
 
-def table(steps: Sequence[int], own: Mapping[int, Rating], zero: str, found: Sequence[Outsider]) -> Table:
+def table(steps: Sequence[int], ours: Mapping[int, Rating], zero: str, result: Sequence[Outsider]) -> Table:
     """A row for each checkpoint: its Elo by the ladder, and against each outside player."""
     title = f"Elo above each player; the ladder's above {described(zero)}"
-    picture = Table("net", "ladder", *(outsider.name for outsider in found), title=title)
+    picture = Table("net", "ladder", *(outsider.name for outsider in result), title=title)
     for step in steps:
         cells = (
             f"{rating_text(o.elo[step])}\n+{o.scores[step].wins} ={o.scores[step].draws} -{o.scores[step].losses}"
-            for o in found
+            for o in result
         )
-        picture.add_row(f"{step:,}", rating_text(own.get(step)) or "not rated", *cells)
+        picture.add_row(f"{step:,}", rating_text(ours.get(step)) or "not rated", *cells)
     first, last = steps[0], steps[-1]
-    if first in own and first != last:
-        gains = (f"{o.elo[last].elo - o.elo[first].elo:+.0f}" for o in found)
+    if first in ours and first != last:
+        gains = (f"{o.elo[last].elo - o.elo[first].elo:+.0f}" for o in result)
         picture.add_section()
-        picture.add_row(f"gain from {first:,}", f"{own[last].elo - own[first].elo:+.0f}", *gains)
+        picture.add_row(f"gain from {first:,}", f"{ours[last].elo - ours[first].elo:+.0f}", *gains)
     return picture
 
 
-def as_json(steps: Sequence[int], own: Mapping[int, Rating], zero: str, found: Sequence[Outsider]) -> dict[str, Any]:
+def as_json(steps: Sequence[int], ours: Mapping[int, Rating], zero: str, result: Sequence[Outsider]) -> dict[str, Any]:
     """Ratings as [Elo, low, high], the ladder's of None for nets that it has not rated."""
 
     def numbers(rating: Rating | None) -> list[float] | None:
@@ -160,13 +160,13 @@ def as_json(steps: Sequence[int], own: Mapping[int, Rating], zero: str, found: S
 
     return {
         "steps": list(steps),
-        "ladder": {"zero": described(zero), "elo": [numbers(own.get(step)) for step in steps]},
+        "ladder": {"zero": described(zero), "elo": [numbers(ours.get(step)) for step in steps]},
         "outside": [
             {
                 "name": outsider.name,
                 "elo": [numbers(outsider.elo[step]) for step in steps],
                 "scores": [[s.wins, s.draws, s.losses] for s in (outsider.scores[step] for step in steps)],
             }
-            for outsider in found
+            for outsider in result
         ],
     }

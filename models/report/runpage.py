@@ -153,10 +153,10 @@ def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
 def _outside(path: Path) -> dict[str, Any] | None:
     """What az-engine report outside has found; None where it has not been asked, or the file is damaged."""
     try:
-        found = json.loads(path.read_bytes())
+        result = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return result if isinstance(result, dict) else None
 
 
 def _kept(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -199,8 +199,8 @@ def _unrated(config: dict[str, Any], curves: Mapping[str, Any]) -> list[list[str
 def _workers(folder: Path) -> list[list[str]]:
     """What each worker does."""
     facts = []
-    found = (Heartbeat.read(path) for path in sorted((folder / "workers").glob("????.json")))
-    for heartbeat in filter(None, found):
+    result = (Heartbeat.read(path) for path in sorted((folder / "workers").glob("????.json")))
+    for heartbeat in filter(None, result):
         fill = f", batches {100 * heartbeat.evaluations / heartbeat.rows:.0f} % full" if heartbeat.rows else ""
         rate = f", {heartbeat.evaluations / heartbeat.seconds:,.0f} evaluations a second" if heartbeat.seconds else ""
         facts.append([f"worker {heartbeat.worker}", f"{heartbeat.state}, {heartbeat.games:,} games{rate}{fill}"])
@@ -208,20 +208,20 @@ def _workers(folder: Path) -> list[list[str]]:
 
 
 def _warnings(folder: Path, held: Rows, played: Rows) -> list[str]:
-    found = []
+    results = []
     values = [row["value"] for row in held if "value" in row][-4:]
     if len(values) == 4 and values == sorted(values) and values[0] < values[-1]:
-        found.append("The value loss on held-out games has risen at the last three checkpoints.")
+        results.append("The value loss on held-out games has risen at the last three checkpoints.")
     wrong = [row["resign_wrong"] for row in played if row.get("resign_wrong") is not None][-1:]
     if wrong and wrong[0] > WRONG_RESIGNATIONS:
-        found.append(f"{100 * wrong[0]:.0f} % of the games that were given up would not have been lost.")
+        results.append(f"{100 * wrong[0]:.0f} % of the games that were given up would not have been lost.")
     if (folder / "finished").exists():
-        return found
+        return results
     for path in sorted((folder / "workers").glob("????.json")):
         age = time.time() - path.stat().st_mtime
         if age > SILENT_S:
-            found.append(f"Worker {path.stem.lstrip('0')} has been silent for {age / 60:.0f} minutes.")
-    return found
+            results.append(f"Worker {path.stem.lstrip('0')} has been silent for {age / 60:.0f} minutes.")
+    return results
 
 
 def _games(folder: Path, game: str) -> Iterator[dict[str, Any]]:
@@ -264,8 +264,8 @@ def _positions(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] |
         result = {0: 1, 1: -1, None: 0}[end["winner"]]
     scores: list[float | None] = []
     for ply, comment in enumerate(record.comments[1:]):  # the mover's view, before its move
-        found = _VALUE.search(comment)
-        value = None if found is None else float(found[0]) * (1 if plies[ply]["turn"] == 0 else -1)
+        match = _VALUE.search(comment)
+        value = None if match is None else float(match[0]) * (1 if plies[ply]["turn"] == 0 else -1)
         scores.append(None if value is None else round((1 + value) / 2, 3))
     texts, moves = [ply["text"] for ply in plies], sheet.moves
     if sheet.game.pieces == "discs":  # of any game: drawn by what stands on its squares
@@ -292,13 +292,13 @@ def _squares(game: Game, text: str) -> str:
 def _filled(before: str, after: str) -> str:
     """The square that a move has filled, as in a1 from the bottom left; empty when there is not one."""
     rows = after.split("/")
-    found = [
+    results = [
         f"{chr(ord('a') + x)}{len(rows) - y}"
         for y, (old, new) in enumerate(zip(before.split("/"), rows, strict=False))
         for x, (was, now) in enumerate(zip(old, new, strict=False))
         if was == "." != now
     ]
-    return found[0] if len(found) == 1 else ""
+    return results[0] if len(results) == 1 else ""
 
 
 def _change(before: str, after: str) -> list[Any]:

@@ -77,8 +77,8 @@ class Doublings:
         """Each step meets the next one, and the baseline: few games can tell small differences only."""
         first = 0 if self.baseline is None else 1
         steps = range(first, first + len(self.amounts))
-        met = [(a, a + 1) for a in steps[:-1]]
-        return met if self.baseline is None else [*((0, step) for step in steps), *met]
+        seen = [(a, a + 1) for a in steps[:-1]]
+        return seen if self.baseline is None else [*((0, step) for step in steps), *seen]
 
 
 def play(

@@ -70,22 +70,22 @@ def main(args: argparse.Namespace) -> int:
     line = game.initial() if args.position is None else game.parse_position(args.position)[0]
     for move in args.moves.split():
         line = game.play(line, game.parse_move(line, move))
-    console, found = Console(stderr=True), []
+    console, result = Console(stderr=True), []
     for snapshot in grow(game, line, args.net, SearchParams(), simulations, states=args.states):
-        found.append(snapshot)
+        result.append(snapshot)
         console.print(f"{snapshot.simulations:,} simulations: {' '.join(snapshot.line)}")
         if args.json:
             print(json.dumps(as_json(snapshot)), flush=True)
-    if found[-1].simulations < simulations[-1]:
+    if result[-1].simulations < simulations[-1]:
         console.print("the search has ended early: its result is proven")
     title = f"{game.name}: {game.format_position(line[-1])}"
     rows = [["simulations", "state", "visits", "share", "value"]]
     rows += [
         [f"{s.simulations:,}", _path(s, i), f"{state.visits:,}", f"{100 * state.share:.1f} %", f"{state.value:.0f}"]
-        for s in found
+        for s in result
         for i, state in enumerate(s.states)
     ]
-    write_figure(args.out, draw(found, game, line[-1]), title, rows)
+    write_figure(args.out, draw(result, game, line[-1]), title, rows)
     console.print(f"written: {args.out}")
     return 0
 
@@ -199,8 +199,8 @@ def grow(
     tree = Tree(each * max(simulations) + (1 << 20), game.branching)
     cache = PositionCache(64 << 20, game.branching) if evaluator.info is not None else None
     done = 0
-    for wanted in simulations:
-        search = Search(game, tree, evaluator, params, game.window(line), cache=cache, visits=wanted - done)
+    for requested in simulations:
+        search = Search(game, tree, evaluator, params, game.window(line), cache=cache, visits=requested - done)
         search.run(lambda: False)
         if search.error is not None:
             raise search.error

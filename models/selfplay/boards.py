@@ -21,17 +21,17 @@ class Board:
     share: float  # of the positions that are played
 
 
-def boards_of(own: Game, shares: Mapping[str, Any]) -> tuple[Board, ...]:
+def boards_of(ours: Game, shares: Mapping[str, Any]) -> tuple[Board, ...]:
     """The run's own board, then the others; ``shares``: of the positions, by lines. Errors: OptionError."""
     others = []
     for lines, share in shares.items():
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
             raise OptionError(f"boards.{lines} is {share!r}; it must be a share between 0 and 1")
-        game = own.sized(int(lines) if lines.isascii() and lines.isdigit() else 0)
-        if game is own:
+        game = ours.sized(int(lines) if lines.isascii() and lines.isdigit() else 0)
+        if game is ours:
             raise OptionError(f"boards.{lines} is the run's own board, which gets what the others leave")
         others.append(Board(int(lines), game, float(share)))
     left = 1 - sum(board.share for board in others)
     if left <= 0:
         raise OptionError(f"the shares of the other boards add up to {1 - left:g}; leave some for the run's own")
-    return Board(0, own, left), *sorted(others, key=lambda board: board.lines)
+    return Board(0, ours, left), *sorted(others, key=lambda board: board.lines)

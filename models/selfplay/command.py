@@ -42,7 +42,7 @@ FOR_SEVERAL_SIZES: Values = {"net": {"policy_head": "pooled"}, "learner": {"free
 FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
     "seed": "seed"
 }
-OWN = ("game", "size", "shares", "out", "preset", "config", "set", "tensorboard", "web", "given")
+NOT_SETTINGS = ("game", "size", "shares", "out", "preset", "config", "set", "tensorboard", "web", "given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def overrides(args: argparse.Namespace) -> Values:
             values = merged(values, nested(FLAGS[name], str(value) if isinstance(value, Path) else value))
         elif name in shorthands():
             values = merged(values, {"net": shorthands()[name].values[getattr(args, name)]})
-        elif name not in OWN:
+        elif name not in NOT_SETTINGS:
             raise OptionError(f"--{name.replace('_', '-')} is for --supervised; leave it out for self-play")
     for text in args.set:
         values = merged(values, assignment(text))
@@ -113,9 +113,9 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
             over = merged({**FOR_SEVERAL_SIZES, "boards": boards}, over)
         return begun(game_name(args), over, args.preset), []
     earlier = used_settings(read_config(folder / "config.json").get("run", {}))
-    for flag, there in (("preset", args.preset), ("game", game_name(args))):
-        if flag in args.given and earlier and earlier.get(flag) != there:
-            raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
+    for flag, value in (("preset", args.preset), ("game", game_name(args))):
+        if flag in args.given and earlier and earlier.get(flag) != value:
+            raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {value}; give another --out")
     return resumed(folder, merged(over, {"boards": boards}) if boards else over)
 
 
@@ -127,8 +127,8 @@ def begun(name: str, over: Values, names: str = "") -> RunConfig:
     first = first_net(Path(init), game) if init else {}
     kind = merged(first, over.get("net", {})).get("kind", DEFAULT_KIND)
     values = merged({"machine": {"workers": workers}}, preset(names, game))
-    own = {f.name for f in fields(family_of(kind).config)}
-    values["net"] = {name: value for name, value in values["net"].items() if name in own}
+    ours = {f.name for f in fields(family_of(kind).config)}
+    values["net"] = {name: value for name, value in values["net"].items() if name in ours}
     values = merged(merged(values, {"net": first}), over)
     return RunConfig.from_values({**suited(values, over), "game": name, "preset": names})
 
@@ -298,10 +298,10 @@ def learned(loop: SelfPlayRun) -> str:
 
     visits, ratings, rated = loop.run.ladder.visits, loop.ladder.ratings(), loop.ladder.rated
     names = [searching(step, visits) for step in rated if searching(step, visits) in ratings]
-    said = f"learned in {span(loop.learner.seconds)} from {loop.games:,} games, {loop.learner.step:,} steps: "
+    summary = f"learned in {span(loop.learner.seconds)} from {loop.games:,} games, {loop.learner.step:,} steps: "
     if len(names) > 1:
         gain = ratings[names[-1]].elo - ratings[names[0]].elo
-        return f"{said}{names[-1]} is {gain:+.0f} Elo above {names[0]}"
+        return f"{summary}{names[-1]} is {gain:+.0f} Elo above {names[0]}"
     if loop.status.held_out:
-        return f"{said}it finds {loop.status.held_out['top1']:.0%} of the search's moves in games kept apart"
-    return f"{said}too little to be rated; give more --minutes"
+        return f"{summary}it finds {loop.status.held_out['top1']:.0%} of the search's moves in games kept apart"
+    return f"{summary}too little to be rated; give more --minutes"

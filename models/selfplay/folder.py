@@ -95,8 +95,8 @@ class RunFolder:
     def address(self, evaluator: int) -> Any:
         """Where an evaluator of this machine listens; None before it does, "" when it is another machine's."""
         try:
-            said = json.loads((self.workers / f"{evaluator_file(evaluator)}.address").read_text())
-            return said["address"] if said["host"] == socket.gethostname() else ""
+            place = json.loads((self.workers / f"{evaluator_file(evaluator)}.address").read_text())
+            return place["address"] if place["host"] == socket.gethostname() else ""
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

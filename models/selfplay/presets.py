@@ -93,25 +93,25 @@ def small(game: Game) -> Values:
         "machine": {"int8": True},
     }
     if game.territory is not None:
-        own = {
+        ours = {
             "selfplay": {"gumbel": 8, "visits": 24},
             "loop": {"reuse": 2.0},
         }  # more games, each learned from less often
-        return merged(merged(values, _territory(game)), own)
+        return merged(merged(values, _territory(game)), ours)
     # what a search has proven is exact, and the value that it found says more of a position than the game's result
     values = merged(values, {"selfplay": {"search": {"solver": True}}, "window": {"root_value": 0.5}})
     if not quick:
         return values
     # least_reuse: processes play short games so fast that a learner beside them has no time left
     heads = {"value_filters": 8, **({"policy_filters": 8} if fitting_head(game) == "flat" else {})}
-    own = {
+    ours = {
         "net": heads,
         "selfplay": {"games": 128},
         "window": {"start": 3000},
         "loop": {"symmetries": game.symmetries is not None, "least_reuse": 3.0},
         "resign": {"enabled": False},
     }
-    return merged(values, own)
+    return merged(values, ours)
 
 
 def gpu(game: Game) -> Values:

@@ -86,12 +86,12 @@ class SelfPlayRun:
         self.status = Status()
         self.page = LivePage(folder, observer.on_event)
         self.games = self.positions = 0  # read, over all starts; positions are those for training
-        self.own_games = 0  # games of this process, number 0
+        self.process_games = 0  # games of this process, number 0
         self.worker: SelfPlayWorker | None = None
         self.players: Supervisor | ClusterPlayers | None = None
         self.trainer: Trainer  # of this start, once it has resumed
         self._saved = -1  # the step of the newest checkpoint
-        self._told_memory = False
+        self._noted_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
         self._changed: list[str] = []  # settings that are others than at the start before
         self._resumed: Checkpoint | None = None
@@ -118,7 +118,7 @@ class SelfPlayRun:
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
         if self._changed:
             self._log_row({"changed": self._changed})
-        self.page.write(self._told, now=True)
+        self.page.write(self._summary, now=True)
         try:
             if not (attempt(self._compile) and attempt(self._publish_first)):
                 return False
@@ -144,7 +144,7 @@ class SelfPlayRun:
                 return False
             self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
             self._say("over")
-            self.page.write(self._told, now=True)
+            self.page.write(self._summary, now=True)
             return True
         finally:
             if self.players is not None:
@@ -195,7 +195,7 @@ class SelfPlayRun:
             self.players.check()
             self._pace()
         self._show()
-        self.page.write(self._told)
+        self.page.write(self._summary)
 
     def _stopping(self) -> bool:
         return self.observer.stop()
@@ -230,7 +230,7 @@ class SelfPlayRun:
         held = [r for r in records if every and r.id % every == every - 1]
         training = [r for r in records if not (every and r.id % every == every - 1)]
         self.games += len(records)
-        self.own_games += sum(r.id >> WORKER_SHIFT == 0 for r in records)
+        self.process_games += sum(r.id >> WORKER_SHIFT == 0 for r in records)
         self.positions += sum(r.targets for r in training)
         self.window.add(records, training)
         held = [record for record in held if not record.board]
@@ -239,8 +239,8 @@ class SelfPlayRun:
         for record in records:
             self.resign.add(record)
             self.recent.append(record)
-        if self.window.memory_bound and not self._told_memory:
-            self._told_memory = True
+        if self.window.memory_bound and not self._noted_memory:
+            self._noted_memory = True
             self.observer.on_event(
                 f"the window is bounded by window.memory_mib = {self.run.window.memory_mib}: "
                 f"{self.window.games:,} games instead of {self.window.limit:,}"
@@ -280,7 +280,7 @@ class SelfPlayRun:
             self.observer.attempt(self._measure)
             self._save()
             self.observer.attempt(self._consider)
-            self.page.write(self._told, now=True)
+            self.page.write(self._summary, now=True)
         self.observer.attempt(self._rate)
 
     def _log_losses(self) -> None:
@@ -324,7 +324,7 @@ class SelfPlayRun:
         self._say("saving")
         saved = self.learner.to_checkpoint()
         tensors, state = dict(saved.tensors), dict(saved.state)
-        state["loop"] = {"own_games": self.own_games}
+        state["loop"] = {"own_games": self.process_games}
         if self.worker is not None:
             tensors["selfplay.state"] = torch.frombuffer(bytearray(self.worker.state()), dtype=torch.uint8)
         full = Checkpoint(saved.step, tensors, state)
@@ -334,12 +334,12 @@ class SelfPlayRun:
     def _resume(self) -> None:
         """Restore the newest checkpoint and read the games up to it. Errors: DataError."""
         self._resumed = saved = checkpoint.load_newest(self.folder.checkpoints, self.observer.on_event)
-        own_games = 0
+        process_games = 0
         if saved is not None:
             tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
             self._changed = self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
             loop = saved.state.get("loop", {})
-            own_games = int(loop.get("own_games", 0))
+            process_games = int(loop.get("own_games", 0))
             self._saved = saved.step
             self.observer.on_event(f"going on from step {saved.step:,}")
         elif any(self.folder.net_steps):
@@ -358,8 +358,8 @@ class SelfPlayRun:
             self.observer.on_event(text)
         for records in self.replay.read():
             if self.run.machine.in_turns:  # it plays its games after the checkpoint again, identically
-                own = [r for r in records if r.id >> WORKER_SHIFT == 0]
-                records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
+                ours = [r for r in records if r.id >> WORKER_SHIFT == 0]
+                records = [*(r for r in records if r.id >> WORKER_SHIFT), *ours[: process_games - self.process_games]]  # noqa: PLW2901
             self._take(records)
         if self.replay.damaged:
             self.observer.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
@@ -378,7 +378,7 @@ class SelfPlayRun:
 
     def _canaries(self) -> Positions | None:
         """Positions that a net is tested on before it is published; None before the first game."""
-        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window.own
+        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window.main
         return canaries if len(canaries) else None
 
     # ---- playing and rating
@@ -426,7 +426,7 @@ class SelfPlayRun:
             names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
             self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}
             self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
-            self.page.write(self._told, now=True)
+            self.page.write(self._summary, now=True)
 
     def _rate_the_rest(self) -> None:
         """At the run's end: rate the last net, then skipped ones, within the rating's share of the time."""
@@ -437,7 +437,7 @@ class SelfPlayRun:
 
     # ---- telling
 
-    def _told(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         """What the run's page tells of now."""
         learner, seconds, progress = self.learner, self.learner.seconds, self.learner.progress
         minutes = self.run.loop.length.minutes

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ...engine.errors import DataError, NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.games.encoder import OWN_ENCODER
+from ...engine.games.encoder import GAME_ENCODER
 from ...engine.nets.netinfo import read_search
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import is_record
@@ -133,7 +133,7 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     family = family_of(args.kind)
     if not family.sees(game.encoder):
         raise OptionError(f"a {args.kind} network does not see the planes of {game.encoder.name}; leave --planes out")
-    if game.encoder.name != OWN_ENCODER and args.history != HISTORY:
+    if game.encoder.name != GAME_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder.name} are taken whole; leave --history out")
     short = next((name for name in shorthands() if name in args.given), None)
     values = given_values(args) if short is None else shorthands()[short].values[getattr(args, short)]
@@ -142,10 +142,10 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         from .origin import network_at
 
         saved = load_newest(args.out / "checkpoints", lambda _: None)
-        there = network_at(args.init, game) if saved is None else config_of(saved.state["net"])
-        if family_of(there.kind) is not family:
-            raise OptionError(f"{args.init} holds a {there.kind} network; give --kind {there.kind}")
-        values = {f.name: getattr(there, f.name) for _, _, f, _, _ in flags_of(family.config)} | values
+        network = network_at(args.init, game) if saved is None else config_of(saved.state["net"])
+        if family_of(network.kind) is not family:
+            raise OptionError(f"{args.init} holds a {network.kind} network; give --kind {network.kind}")
+        values = {f.name: getattr(network, f.name) for _, _, f, _, _ in flags_of(family.config)} | values
     net = family.configured(game, values)
     if args.also_plays and not net.any_size:
         raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
@@ -154,12 +154,12 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
 
 def given_values(args: argparse.Namespace) -> Values:
     """The network's settings that flags were given for. Errors: OptionError for one that its kind does not have."""
-    own = {f.name for _, _, f, _, _ in flags_of(family_of(args.kind).config)}
+    ours = {f.name for _, _, f, _, _ in flags_of(family_of(args.kind).config)}
     given = {
         f.name: (flag, getattr(args, dest)) for flag, dest, f, _, _ in flags_of(all_settings()) if dest in args.given
     }
     for name, (flag, _) in given.items():
-        if name not in own:
+        if name not in ours:
             raise OptionError(f"a {args.kind} network has no {flag}; leave it out")
     return {name: value for name, (_, value) in given.items()}
 
@@ -170,8 +170,8 @@ def commands_before(origin: Path) -> list[str]:
     if not path.exists():
         return []
     earlier = read_config(path)
-    own = [str(earlier.get("command", "")), *earlier.get("later", [])]
-    return [*earlier.get("before", []), "\n".join(own)]
+    ours = [str(earlier.get("command", "")), *earlier.get("later", [])]
+    return [*earlier.get("before", []), "\n".join(ours)]
 
 
 def read_sizes(
@@ -260,7 +260,7 @@ class Work:
         )
         self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
         self.average: float | None = None
-        self.page, self.told = LivePage(args.out, console.print), dict[str, str]()
+        self.page, self.summary = LivePage(args.out, console.print), dict[str, str]()
         self.first_command = self.command()
         self.before = commands_before(args.init) if args.init is not None else []
         self.later: list[str] = []  # other commands that the run went on with
@@ -336,8 +336,8 @@ class Work:
             step, loss, rate = f"{learner.step:,}", f"{self.average:.3f}", f"{speed:,.0f}"
             rest = f"{max(0.0, left) / 60:.0f} min"
             self.progress.update(self.task, completed=learner.progress, step=step, loss=loss, speed=rate, left=rest)
-            self.told = {"training steps": step, "loss": loss, "positions a second": rate, "time left, about": rest}
-            self.page.write(lambda: self.told)
+            self.summary = {"training steps": step, "loss": loss, "positions a second": rate, "time left, about": rest}
+            self.page.write(lambda: self.summary)
 
     def measured(self, learner: Learner, measured: Measured) -> None:
         self.latest[measured.board] = measured
@@ -347,7 +347,7 @@ class Work:
             f"result error {measured.result_error:.4f}, value error {measured.teacher_error:.4f} "
             f"on {measured.positions:,} held-out positions"
         )
-        self.page.write(lambda: self.told, now=True)
+        self.page.write(lambda: self.summary, now=True)
 
     def problem(self, text: str) -> None:
         self.console.print(text)
@@ -401,7 +401,7 @@ class Work:
         write_atomically(self.args.out / "card.md", text.encode())
         files = "net_int8.onnx, net_fp32.onnx" if released.bytes_fp32 else "net_int8.onnx"
         self.console.print(f"{summary(released)}\nwritten: {self.args.out}/{files}, card.md")
-        self.page.write(lambda: {**self.told, "state": "finished"}, now=True)
+        self.page.write(lambda: {**self.summary, "state": "finished"}, now=True)
 
 
 def brought(words: list[str]) -> tuple[tuple[str, float], ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...arguments import Parser
 from ...engine.games import game_names, get_game
-from ...engine.games.encoder import OWN_ENCODER
+from ...engine.games.encoder import GAME_ENCODER
 from ...protocols.serve.runpage import PORT
 from ..data.shards import TargetOptions
 from ..families import all_settings, shorthands
@@ -48,7 +48,7 @@ examples:
     add("--game", default="chess", choices=game_names(), help="the game")
     add(
         "--planes",
-        default=OWN_ENCODER,
+        default=GAME_ENCODER,
         metavar="NAME",
         help="planes and actions of another program: lc0 (chess), dlshogi or dlshogi-119 (shogi), so that az-engine "
         "export can convert the net for it; with --supervised",
@@ -136,9 +136,9 @@ def _show_self_play_defaults(parser: argparse.ArgumentParser) -> None:
     values = {"loop.": run.loop, "learner.": run.learner_config(), "net.": run.net_config(get_game("chess"))}
     for action in parser._actions:
         section, _, name = selfplay.FLAGS.get(action.dest, "").rpartition(".")
-        own = getattr(values.get(f"{section}."), name, action.default)
-        if own != action.default and action.nargs != 0:
-            action.help = f"{action.help} (default: %(default)s; in self-play {own})"
+        ours = getattr(values.get(f"{section}."), name, action.default)
+        if ours != action.default and action.nargs != 0:
+            action.help = f"{action.help} (default: %(default)s; in self-play {ours})"
 
 
 def _sizes(text: str) -> tuple[int, ...]:

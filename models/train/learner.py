@@ -280,11 +280,11 @@ class Learner:
             name.removeprefix("averaged."): t for name, t in saved.tensors.items() if name.startswith("averaged.")
         }
         theirs = self.network.widened(theirs)
-        for name, own in self.averaged.state_dict().items():
-            if name not in theirs or theirs[name].shape != own.shape:
-                found = f"is {list(theirs[name].shape)}" if name in theirs else "is missing"
+        for name, ours in self.averaged.state_dict().items():
+            if name not in theirs or theirs[name].shape != ours.shape:
+                result = f"is {list(theirs[name].shape)}" if name in theirs else "is missing"
                 raise DataError(
-                    f"the network to begin from is another: {name} {found} there and {list(own.shape)} here; "
+                    f"the network to begin from is another: {name} {result} there and {list(ours.shape)} here; "
                     "give the settings of the network that it has, or leave them out"
                 )
         weights = {name: theirs[name] for name in self.averaged.state_dict()}
@@ -299,9 +299,9 @@ class Learner:
         # a checkpoint older than a setting has the setting's former value
         net, former = config_of(saved.state.get("net", {})).to_json(), asdict(LearnerConfig())
         learner = {**former, **saved.state.get("learner", {})}
-        own_net, own = self.net_config.to_json(), asdict(self.config)
-        fixed = [(name, net.get(name), own_net.get(name)) for name in ("kind", *sorted(own_net))]
-        fixed += [(name, learner[name], own[name]) for name in LASTING]
+        our_net, ours = self.net_config.to_json(), asdict(self.config)
+        fixed = [(name, net.get(name), our_net.get(name)) for name in ("kind", *sorted(our_net))]
+        fixed += [(name, learner[name], ours[name]) for name in LASTING]
         for name, was, now in fixed:
             if was != now:
                 raise DataError(
@@ -330,4 +330,4 @@ class Learner:
             raise DataError(
                 f"the checkpoint of step {saved.step} does not fit this network ({error}); give a new --out"
             ) from error
-        return [f"{name} was {learner[name]}, is now {own[name]}" for name in own if learner[name] != own[name]]
+        return [f"{name} was {learner[name]}, is now {ours[name]}" for name in ours if learner[name] != ours[name]]

@@ -20,7 +20,7 @@ from ...engine.nets.weights import dense_net, embedded_net
 from ..families import config_of, family_of_file
 from ..families.base import NetFile
 from ..families.config import NetConfig
-from ..net.probes import own_games
+from ..net.probes import games_of_net
 from .checkpoint import Checkpoint, of_run
 
 EMBEDDED = "default"  # the net inside the package
@@ -42,7 +42,7 @@ def origin(path: Path, game: Game) -> Checkpoint:
     file = _read(path, game)
 
     def positions(count: int) -> NDArray[np.uint8]:
-        return own_games(game.using(file.info.encoder), raw_session(file.content), file.info, count, 0).planes
+        return games_of_net(game.using(file.info.encoder), raw_session(file.content), file.info, count, 0).planes
 
     network = family_of_file(file).read(file, game)
     network.warm_up(positions)

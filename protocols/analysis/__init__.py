@@ -46,7 +46,7 @@ def main(args: argparse.Namespace) -> NoReturn:
     if args.analysts < 1:
         raise OptionError("--analysts must be at least 1")
     start, notes = start_values(args)
-    values = OptionValues("gtp", start, {"mate_plies"} - get_game(args.game).own_options)
+    values = OptionValues("gtp", start, {"mate_plies"} - get_game(args.game).special_options)
     start["hash"] = max(int(values["hash"]) // args.analysts, 1)  # each has a tree of its own
     values = OptionValues("gtp", start, values.hidden)
     nets = SharedNets(values.engine_options().threads)

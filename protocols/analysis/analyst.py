@@ -36,7 +36,7 @@ class Replay:
         self._played_once = self._illegal = False
         self._lock = threading.Lock()
 
-    def play(self, engine: AnalysisEngine, wanted: Callable[[], bool]) -> bool:
+    def play(self, engine: AnalysisEngine, requested: Callable[[], bool]) -> bool:
         """Let the engine play all moves, at least once; False when another turn has told that one is illegal.
 
         BLOCKS while another analyst does. Errors: QueryError, once; PositionError.
@@ -44,11 +44,11 @@ class Replay:
         with self._lock:
             if not self._played_once and not self._illegal:
                 try:
-                    self._played.play(engine, wanted)
+                    self._played.play(engine, requested)
                 except (PositionError, QueryError):
                     self._illegal = True
                     raise
-                self._played_once = wanted()
+                self._played_once = requested()
             return not self._illegal
 
 
@@ -201,7 +201,7 @@ class Analyst:
             return {}
         if turn.terminated:
             return no_results(query, turn.number)
-        engine.set_position(played.root_at(turn.number), played.words[: played.ends[turn.number]])
+        engine.set_position(played.root_at(turn.number), played.words[: played.stops[turn.number]])
         legal = engine.legal_moves()
         try:
             seen = Seen(query, turn.number, engine.position or "", legal, engine.opinion(alone=query.limits.alone))

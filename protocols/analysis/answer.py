@@ -99,27 +99,27 @@ class Seen:
 
     def _move(self, order: int, line: Line) -> dict[str, Any]:
         query, visits = self._query, line.visits
-        said: dict[str, Any] = {"move": line.pv[0], "visits": visits, "edgeVisits": visits}
-        said |= self._values(line.wdl.value, line.bound, line.estimate)
-        said |= {"prior": _short(line.prior), "weight": float(visits), "edgeWeight": float(visits)}
-        said |= {"order": order, "playSelectionValue": float(visits), "pv": [*line.pv[: query.pv_length]]}
+        fields: dict[str, Any] = {"move": line.pv[0], "visits": visits, "edgeVisits": visits}
+        fields |= self._values(line.wdl.value, line.bound, line.estimate)
+        fields |= {"prior": _short(line.prior), "weight": float(visits), "edgeWeight": float(visits)}
+        fields |= {"order": order, "playSelectionValue": float(visits), "pv": [*line.pv[: query.pv_length]]}
         if query.pv_visits:
-            known = [*line.pv_visits, *[0] * len(line.pv)][: len(said["pv"])]  # 0: behind a proven mate
-            said |= {"pvVisits": known, "pvEdgeVisits": known}
+            known = [*line.pv_visits, *[0] * len(line.pv)][: len(fields["pv"])]  # 0: behind a proven mate
+            fields |= {"pvVisits": known, "pvEdgeVisits": known}
         if query.moves_ownership:
-            said |= self._points("ownership", line.estimate)
+            fields |= self._points("ownership", line.estimate)
         if query.moves_ownership_stdev:
-            said |= self._points("ownershipStdev", line.estimate, spread=True)
+            fields |= self._points("ownershipStdev", line.estimate, spread=True)
         if query.played.size is None:
-            said |= self._outcomes(line)
-        return said
+            fields |= self._outcomes(line)
+        return fields
 
     def _outcomes(self, line: Line) -> dict[str, Any]:
         """What KataGo's answers have no names for: chances of win, draw and loss, centipawns, moves to a mate."""
         wdl = [line.wdl.win, line.wdl.draw, line.wdl.loss]
         sign = round(self._sign)
-        said: dict[str, Any] = {"wdl": [_short(x) for x in (wdl if sign > 0 else wdl[::-1])], "cp": sign * line.cp}
-        return said if line.mate is None else said | {"mate": sign * line.mate}
+        fields: dict[str, Any] = {"wdl": [_short(x) for x in (wdl if sign > 0 else wdl[::-1])], "cp": sign * line.cp}
+        return fields if line.mate is None else fields | {"mate": sign * line.mate}
 
     def _root(self, visits: int, value: float, bound: float | None, estimate: Estimate | None) -> dict[str, Any]:
         root: dict[str, Any] = {**self._values(value, bound, estimate)}

@@ -36,7 +36,7 @@ class Played:
     game: str  # as the engine calls it: "go9"
     root: str | None  # None: the start position
     words: tuple[str, ...]  # the moves; between two of one colour a word that changes the side to move
-    ends: tuple[int, ...]  # words before turn 0, 1, ... to the last
+    stops: tuple[int, ...]  # words before turn 0, 1, ... to the last
     turns: str  # who is to move at turn 0, 1, ...: "b" or "w"
     size: Size | None = None  # of a Go board; None: another game
     placed: Mapping[int, str] = field(default_factory=dict)  # stones by point at the start
@@ -52,9 +52,9 @@ class Played:
 
     @property
     def moves(self) -> int:
-        return len(self.ends) - 1
+        return len(self.stops) - 1
 
-    def play(self, engine: EngineSeam, wanted: Callable[[], bool]) -> None:
+    def play(self, engine: EngineSeam, requested: Callable[[], bool]) -> None:
         """Let the engine hold the last position, unless the answer is no longer ``wanted``.
 
         Blocks; cheap where the engine holds a position of the same game. Errors: QueryError, with KataGo's words for an
@@ -62,10 +62,10 @@ class Played:
         """
         try:
             for end in [*range(0, len(self.words), _AT_ONCE), len(self.words)]:
-                if wanted():
+                if requested():
                     engine.set_position(self.root, self.words[:end])
         except IllegalMoveError as error:
-            number = next(n for n, end in enumerate(self.ends[1:]) if end > error.place)
+            number = next(n for n, end in enumerate(self.stops[1:]) if end > error.place)
             raise QueryError(f"Illegal move {number}: {self.words[error.place][:40]}", "moves") from None
 
 
@@ -109,15 +109,15 @@ class GoNotation:
             if not (2 * komi).is_integer():
                 raise QueryError(_KOMI, "komi")
         start = Start(empty(size).board.with_stones(placed), turn, handicap)
-        words, ends, turns = list[str](), [0], turn
+        words, stops, turns = list[str](), [0], turn
         for colour, place in moves:
             words += [SKIP, place] if colour != turns[-1] else [place]
-            ends.append(len(words))
+            stops.append(len(words))
             turns += other(colour)
         root = start.text(komi, rules)
         if stones:
             _read_root(f"go{size}", root, "initialStones")
-        return Played(f"go{size}", root, tuple(words), tuple(ends), turns, size, placed, (*moves,))
+        return Played(f"go{size}", root, tuple(words), tuple(stops), turns, size, placed, (*moves,))
 
     def _size(self, fields: QueryFields) -> Size:
         words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
@@ -228,12 +228,12 @@ def _placed(stones: Sequence[tuple[str, str]], size: Size) -> dict[int, str]:
             if q in board and board[q] != board[p]:
                 for taken in captured(q):
                     del board[taken]
-        own = captured(p)
-        if own == {p}:
+        ours = captured(p)
+        if ours == {p}:
             board = before
             board.pop(p, None)
         else:
-            for taken in own:
+            for taken in ours:
                 del board[taken]
     return board
 
@@ -244,9 +244,9 @@ def _not_too_many(moves: list[Any], field: str) -> None:
 
 
 def _vertex(word: str, size: Size, field: str) -> str:
-    found = _XY.fullmatch(word)
-    if found is not None and int(found[1]) < size.columns and int(found[2]) < size.rows:
-        return vertex(int(found[2]) * size.columns + int(found[1]), size)
+    match = _XY.fullmatch(word)
+    if match is not None and int(match[1]) < size.columns and int(match[2]) < size.rows:
+        return vertex(int(match[2]) * size.columns + int(match[1]), size)
     try:
         return read_vertex(word, size)
     except GtpError:

@@ -49,7 +49,7 @@ class AnalysisSession(Session[AnalysisEngine]):
     ) -> None:
         super().__init__(make_engine, values, writer, notes)
         self._make = make_engine
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
         self._open: dict[Turn, None] = {}  # without a final answer, in order
         self._kept = 0  # their bytes
         self._turns = Turns()
@@ -192,9 +192,9 @@ class AnalysisSession(Session[AnalysisEngine]):
 
     def tell(self, text: str) -> None:
         """Tell the user a sentence, once: on stderr, or over the network as a warning."""
-        if text in self._told:
+        if text in self._shown:
             return
-        self._told.add(text)
+        self._shown.add(text)
         if self.values.remote:
             self._write({"warning": one_line(text)})
         else:

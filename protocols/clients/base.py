@@ -84,7 +84,7 @@ class EngineClient(EngineProcess, ABC):
         self.offered: dict[str, str] = {}  # option name -> the rest of its line
         self._ready_s = ready_s
         self._endless_s = endless_s
-        self._asked: float | None = None  # when the running question was sent
+        self._sent_at: float | None = None  # when the running question was sent
         self._deadline = 0.0  # for its answer
         self._legal: Legal | None = None
         super().__init__(command, directory)
@@ -156,7 +156,7 @@ class EngineClient(EngineProcess, ABC):
     def _greet(self, start_s: float, options: Mapping[str, object]) -> None: ...
 
     def _check_idle(self) -> None:
-        if self._asked is not None:
+        if self._sent_at is not None:
             raise EngineProcessError(f"{self.name} is still thinking: wait() for its answer first")
 
     def _allowed(self, limits: Limits, mover: int) -> float:

@@ -54,14 +54,14 @@ def parse_analysis(line: str, per_winrate: float) -> AnalysisReport | None:
     groups = re.split(r"(?:^|\s)info\s", text.partition(" rootInfo ")[0])
     if not line.startswith("info ") or not all(groups[1:]):
         return None
-    found = []
+    results = []
     try:
         for rank, group in enumerate(groups[1:]):
             head, _, pv = group.partition(" pv ")
             words = head.split()
             fields = dict(zip(words[::2], words[1::2], strict=False))
             lead = fields.get("scoreLead", fields.get("scoreMean"))
-            found.append(
+            results.append(
                 PvInfo(
                     int(fields.get("order", rank)) + 1,
                     nodes=int(fields["visits"]),
@@ -73,7 +73,7 @@ def parse_analysis(line: str, per_winrate: float) -> AnalysisReport | None:
         ownership = tuple(map(float, owners.split(" ownershipStdev ")[0].split()))
     except (ValueError, KeyError):
         return None
-    return AnalysisReport(tuple(sorted(found, key=lambda info: info.multipv)), ownership)
+    return AnalysisReport(tuple(sorted(results, key=lambda info: info.multipv)), ownership)
 
 
 class GtpClient(EngineClient):
@@ -116,16 +116,16 @@ class GtpClient(EngineClient):
         self._tell_visits(limits)
         self._tell_left(limits, mover)
         analysing = next((command for command in _MOVES if command in self.offered), None)
-        self._asked = self.seconds
-        self._deadline = self._asked + self._allowed(limits, mover)
+        self._sent_at = self.seconds
+        self._deadline = self._sent_at + self._allowed(limits, mover)
         self._send(f"{analysing} {self._colour} {_SELDOM}" if analysing else f"genmove {self._colour}")
 
     def wait(self) -> Answer:
-        if self._asked is None or self._held is None:
+        if self._sent_at is None or self._held is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
         success, text, came = self._response(self._deadline, "genmove")
-        seconds = max(came - self._asked, 0.0)
-        self._asked = None
+        seconds = max(came - self._sent_at, 0.0)
+        self._sent_at = None
         *analysis, last = text.split("\n")
         report = self._last_report(analysis)
         word = last.removeprefix("play ").strip()  # an analysis ends with it, and may have no line before
@@ -150,10 +150,10 @@ class GtpClient(EngineClient):
     def final_score(self) -> float | None:
         """Black's points less white's. BLOCKS."""
         success, text = self._try("final_score", COUNT_S)
-        found = _SCORE.fullmatch(text.split()[0]) if success and text else None
-        if found is None:
+        match = _SCORE.fullmatch(text.split()[0]) if success and text else None
+        if match is None:
             return None
-        return float(found[2] or 0) * (-1 if (found[1] or "").upper() == "W" else 1)
+        return float(match[2] or 0) * (-1 if (match[1] or "").upper() == "W" else 1)
 
     def ask(self, line: str, seconds: float) -> tuple[bool, str]:
         """Send a command of any kind: (success, the response's text). The next game is set up anew. BLOCKS."""
@@ -331,19 +331,19 @@ class GtpClient(EngineClient):
         success, text, _ = self._response(self.seconds + seconds, line.partition(" ")[0])
         return success, text
 
-    def _response(self, deadline: float, wanted: str) -> tuple[bool, str, float]:
+    def _response(self, deadline: float, requested: str) -> tuple[bool, str, float]:
         """(success, text, when it came) of the response to the last command. BLOCKS."""
-        found = None
-        while found is None:  # skip what some engines print besides
-            line, came = self.line(deadline, wanted)
-            found = _HEAD.fullmatch(line.strip())
-        if found[2] != str(self._number):
-            raise self.misbehaved(f"answered {wanted} with what is no response to it: {one_line(line, 80)}")
-        lines = [found[3] or ""]
+        match = None
+        while match is None:  # skip what some engines print besides
+            line, came = self.line(deadline, requested)
+            match = _HEAD.fullmatch(line.strip())
+        if match[2] != str(self._number):
+            raise self.misbehaved(f"answered {requested} with what is no response to it: {one_line(line, 80)}")
+        lines = [match[3] or ""]
         while line:
-            line, came = self.line(deadline, wanted)
+            line, came = self.line(deadline, requested)
             lines.append(line)
-        return found[1] == "=", "\n".join(lines).strip(), came
+        return match[1] == "=", "\n".join(lines).strip(), came
 
 
 def _seconds(ms: int) -> str:

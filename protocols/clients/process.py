@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
-from ...engine.os.system import OWN_GROUP, kill_group, split_command
+from ...engine.os.system import NEW_GROUP, kill_group, split_command
 from ..lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped
@@ -77,7 +77,7 @@ class EngineProcess:
                 stderr=subprocess.PIPE,
                 cwd=directory,
                 env=environment,
-                **OWN_GROUP,
+                **NEW_GROUP,
             )
         except (OSError, ValueError, IndexError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -124,15 +124,15 @@ class EngineProcess:
         """Keep the lines of so many answers that are awaited at a time."""
         self._backlog, self._flood_lines = BACKLOG + PER_ANSWER * answers, FLOOD + PER_ANSWER * answers
 
-    def line(self, deadline: float, wanted: str) -> tuple[str, float]:
+    def line(self, deadline: float, requested: str) -> tuple[str, float]:
         """The next line and its arrival; ``wanted`` names what the caller waits for. BLOCKS.
 
         Errors: EngineDied; EngineStalled when no line came before ``deadline``; EngineFlooded when too much else did.
         """
-        found = self._next(deadline)
-        if found is None or found[1] > deadline:  # an engine that floods us always has a line waiting
-            raise self._stalled(wanted)
-        return found
+        result = self._next(deadline)
+        if result is None or result[1] > deadline:  # an engine that floods us always has a line waiting
+            raise self._stalled(requested)
+        return result
 
     def until(self, word: str, patience: float, on_line: Callable[[str], None] | None = None) -> tuple[str, float]:
         """The next line that begins with ``word``, and its arrival; ``on_line`` sees every line up to it. BLOCKS.
@@ -150,8 +150,8 @@ class EngineProcess:
     def drain(self, seconds: float, on_line: Callable[[str], None]) -> None:
         """Pass on all lines of the next ``seconds``. BLOCKS. Errors: EngineDied, EngineFlooded."""
         deadline = self.seconds + seconds
-        while self.seconds < deadline and (found := self._next(deadline)) is not None:
-            on_line(found[0])
+        while self.seconds < deadline and (result := self._next(deadline)) is not None:
+            on_line(result[0])
 
     def _next(self, deadline: float) -> tuple[str, float] | None:
         """The next line and its arrival; None when none is there by the deadline."""
@@ -206,11 +206,11 @@ class EngineProcess:
             if self._process.stdin is not None:
                 self._process.stdin.close()
 
-    def _stalled(self, wanted: str) -> EngineStalled | EngineFlooded:
+    def _stalled(self, requested: str) -> EngineStalled | EngineFlooded:
         self.kill()
         if self._written - self._before > self._flood_lines:
             return self._flood()
-        return EngineStalled(f"{self.name} did not answer in time (waiting for {wanted}); it was killed")
+        return EngineStalled(f"{self.name} did not answer in time (waiting for {requested}); it was killed")
 
     def _flood(self) -> EngineFlooded:
         self.kill()

@@ -25,7 +25,7 @@ def parse_info(line: str) -> PvInfo | None:
     words = line.split()
     if words[:1] != ["info"] or "score" not in words or "string" in words[:2]:
         return None
-    found: dict[str, object] = {}
+    results: dict[str, object] = {}
     i = 1
     try:
         while i < len(words):
@@ -33,34 +33,34 @@ def parse_info(line: str) -> PvInfo | None:
             i += 1
             if word in _NUMBERS or (word in ("cp", "mate") and words[i - 2] == "score"):
                 only_sign = word == "mate" and words[i] in ("+", "-")
-                found[word] = int(f"{words[i]}{LONG_MATE}" if only_sign else words[i])
+                results[word] = int(f"{words[i]}{LONG_MATE}" if only_sign else words[i])
                 i += 1
             elif word in ("lowerbound", "upperbound"):
-                found["bound"] = word
+                results["bound"] = word
             elif word == "wdl":
                 win, draw, loss = (int(w) for w in words[i : i + 3])
-                found["wdl"] = (win, draw, loss)
+                results["wdl"] = (win, draw, loss)
                 i += 3
             elif word == "pv":
-                found["pv"] = tuple(words[i:])
+                results["pv"] = tuple(words[i:])
                 break
             elif word == "string":
                 break
     except (ValueError, IndexError):
         return None
-    return PvInfo(**found)  # type: ignore[arg-type]
+    return PvInfo(**results)  # type: ignore[arg-type]
 
 
 def last_of_each_rank(lines: Sequence[str]) -> tuple[PvInfo, ...]:
     """The last report of each rank, the best first; the lines before it are not read."""
-    found: dict[int, PvInfo] = {}
+    results: dict[int, PvInfo] = {}
     for line in reversed(lines):
         rank = _RANK.search(line)
-        if (int(rank[1]) if rank else 1) not in found:
+        if (int(rank[1]) if rank else 1) not in results:
             info = parse_info(line)
             if info is not None:
-                found.setdefault(info.multipv, info)
-    return tuple(found[rank] for rank in sorted(found))
+                results.setdefault(info.multipv, info)
+    return tuple(results[rank] for rank in sorted(results))
 
 
 class UciClient(EngineClient):
@@ -102,8 +102,8 @@ class UciClient(EngineClient):
         self.send(self._position(root, moves))
         self._settle()
         self._legal = legal
-        self._asked = self.seconds
-        self._deadline = self._asked + (self._endless_s if limits.ponder else self._patience)
+        self._sent_at = self.seconds
+        self._deadline = self._sent_at + (self._endless_s if limits.ponder else self._patience)
         self.send(self.go_line(limits))
 
     def _position(self, root: str | None, moves: Sequence[str]) -> str:
@@ -124,25 +124,25 @@ class UciClient(EngineClient):
                 some = positions[sent : sent + more]
                 self.send("\n".join(f"{self._position(*position)}\n{go}" for position in some))
                 sent += len(some)
-            self._asked = self.seconds
-            self._deadline = self._asked + self._allowed(limits, 0)
+            self._sent_at = self.seconds
+            self._deadline = self._sent_at + self._allowed(limits, 0)
             yield self.wait()
 
     def stop(self) -> None:
         """Ask for the answer. Returns at once; harmless when idle."""
-        if self._asked is not None:
+        if self._sent_at is not None:
             self._deadline = self.seconds + base.GRACE_S
             self.send("stop")
 
     def ponderhit(self) -> None:
         """Say that the expected move was played: the clock runs from now. Returns at once; harmless when idle."""
-        if self._asked is not None:
-            self._asked = self.seconds
-            self._deadline = self._asked + self._patience
+        if self._sent_at is not None:
+            self._sent_at = self.seconds
+            self._deadline = self._sent_at + self._patience
             self.send("ponderhit")
 
     def wait(self) -> Answer:
-        if self._asked is None:
+        if self._sent_at is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
         reports: list[str] = []
         while True:
@@ -152,8 +152,8 @@ class UciClient(EngineClient):
             elif line.split(maxsplit=1)[:1] == ["bestmove"]:
                 break
         words = line.split()
-        seconds = max(came - self._asked, 0.0)
-        self._asked = None
+        seconds = max(came - self._sent_at, 0.0)
+        self._sent_at = None
         lines = last_of_each_rank(reports)
         move = words[1] if len(words) > 1 else ""
         answer = self._without_move(move, lines, seconds)
@@ -210,9 +210,9 @@ class UciClient(EngineClient):
                 self.name = one_line(words[2], 80)
             elif words[:2] == ["id", "author"] and len(words) == 3:
                 self.author = one_line(words[2], 80)
-            found = re.match(r"\s*option\s+name\s+(.+?)\s+type\s+(.*)", line)
-            if found is not None:
-                self.offered[found[1]] = found[2]
+            match = re.match(r"\s*option\s+name\s+(.+?)\s+type\s+(.*)", line)
+            if match is not None:
+                self.offered[match[1]] = match[2]
         for name, value in options.items():
             self.set_option(name, value)
         self.ready()

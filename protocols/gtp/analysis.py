@@ -123,8 +123,8 @@ def _move(line: Line, order: int, request: Analysis) -> str:
     bound = "" if line.bound is None else f" lcb {_number((1.0 + line.bound) / 2.0, request, clip=False)}"
     head = f"info move {line.pv[0]} visits {line.visits} winrate {chance}{_score(line.estimate)}"
     parts = [f"{head} prior {prior}{bound} order {order} pv {' '.join(line.pv)}"]
-    for name, wanted in (("pvVisits", request.pv_visits), ("pvEdgeVisits", request.pv_edge_visits)):
-        if wanted:
+    for name, requested in (("pvVisits", request.pv_visits), ("pvEdgeVisits", request.pv_edge_visits)):
+        if requested:
             visits = [*line.pv_visits, *[0] * (len(line.pv) - len(line.pv_visits))]  # 0: behind a proven mate
             parts.append(f"{name} {' '.join(map(str, visits))}")
     if request.moves_ownership:

@@ -83,8 +83,8 @@ def read_vertex(word: str, size: Size) -> str:
     text = word.upper()
     if text == "PASS":
         return PASS
-    found = _VERTEX.fullmatch(text)
-    if found is None or COLUMNS.index(found[1]) >= size.columns or int(found[2]) > size.rows:
+    match = _VERTEX.fullmatch(text)
+    if match is None or COLUMNS.index(match[1]) >= size.columns or int(match[2]) > size.rows:
         raise GtpError("invalid color or coordinate")
     return text
 

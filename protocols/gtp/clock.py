@@ -93,20 +93,20 @@ class PlayerClock:
         self._left = system.main
         self._moves = 0  # still to play within _left; 0: it is main time
         self._overtime = False
-        self._told = False  # what is left, since the last move
+        self._known = False  # what is left, since the last move
 
     def correct(self, left: float, stones: int) -> None:
         """``time_left``: seconds, and the stones (byo-yomi: periods) they are for, 0 in main time."""
         self._left = left
         self._overtime = stones > 0
         self._moves = 1 if self._system.periods else stones
-        self._told = True
+        self._known = True
 
     def spend(self, spent: float) -> None:
         if self._left is None:
             return
         self._left -= spent
-        self._told = False
+        self._known = False
         if self._overtime:
             self._moves -= 1
             if self._moves <= 0:
@@ -143,5 +143,5 @@ class PlayerClock:
             byoyomi=byoyomi,
             movestogo=movestogo,
             movetime=movetime,
-            uncertain=not self._told or system.cap < math.inf,
+            uncertain=not self._known or system.cap < math.inf,
         )

@@ -100,14 +100,14 @@ def pass_or_move(
         answers = [answer for _, answer in sorted(zip(policy, engine.legal_moves(), strict=True), reverse=True)]
         answers.remove(PASS)
         for visits, kept in _LOOKS:
-            first, found = (visits, kept) == _LOOKS[0], list[Worth]()
+            first, result = (visits, kept) == _LOOKS[0], list[Worth]()
             for answer in answers:
                 if watch.seconds > (seconds / 2 if first else seconds):
                     break
-                found.append(worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,)))))
-                if not first and not found[-1].of_opponent.as_good_as(best):
+                result.append(worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,)))))
+                if not first and not result[-1].of_opponent.as_good_as(best):
                     return best.move
-            answers = [worth.move for worth in sorted(found, key=lambda each: each.order, reverse=True)[:kept]]
+            answers = [worth.move for worth in sorted(result, key=lambda each: each.order, reverse=True)[:kept]]
     finally:
         engine.undo()
     return PASS

@@ -340,14 +340,14 @@ class GtpPlayer:
                 moves = searched(request, moves or engine.legal_moves())
             limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
-        ends = game.passed and game.moves[-1].colour == other(colour)
+        is_last = game.passed and game.moves[-1].colour == other(colour)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
         if not (cleanup or moves) and game.rules.territory:
-            if move == PASS or ends or game.over(colour, None if last is None else last.estimate):
+            if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
                 move = self._pass_or_move(command, colour, best, last)
-        elif not (cleanup or moves) and (move == PASS or ends):
-            move = self._chooser.choose(best, lines, game.sure_lead(colour), last=ends)
+        elif not (cleanup or moves) and (move == PASS or is_last):
+            move = self._chooser.choose(best, lines, game.sure_lead(colour), last=is_last)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
         if cleanup or move == PASS or command.name == "reg_genmove":
             return move
@@ -472,9 +472,9 @@ class GtpPlayer:
         game.admit(start.board.size)
         if rules is None:
             rules = game.rules
-            said = record.headers.get("Rules")
-            if said is not None:
-                self._tell(f"the file's rules, {said[:40]!r}, are not known; {rules.name} stay in force")
+            named = record.headers.get("Rules")
+            if named is not None:
+                self._tell(f"the file's rules, {named[:40]!r}, are not known; {rules.name} stay in force")
         game.load(start, moves[:count], komi=game.komi if komi is None else komi, rules=rules)
         self._new_game()
         return ""

@@ -133,12 +133,12 @@ def read_rules(text: str) -> Rules:
     if text.startswith("{"):
         return _from_json(text)
     rules = _CLOSED_UP.get(text.lower().translate({ord(c): None for c in "-_ "}))
-    found = _DESCRIPTION.fullmatch(text)
-    if rules is None and found is None:
+    match = _DESCRIPTION.fullmatch(text)
+    if rules is None and match is None:
         name = territory().rules_named(text)
-        rules, found = RULES.get(name), _DESCRIPTION.fullmatch(name)
-    if rules is None and found is not None:
-        ko, scoring, tax, suicide, button, bonus, friendly = found.groups()
+        rules, match = RULES.get(name), _DESCRIPTION.fullmatch(name)
+    if rules is None and match is not None:
+        ko, scoring, tax, suicide, button, bonus, friendly = match.groups()
         rules = Rules(ko, suicide == "1", bonus or "0", friendly == "1", scoring == "TERRITORY", tax, button == "1")
     if rules is None:
         raise GtpError(f"unknown rules; known are {', '.join(RULES)}")

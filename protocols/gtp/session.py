@@ -39,7 +39,7 @@ class GtpSession(Session[GoEngine]):
         notes: Iterable[str] = (),
     ) -> None:
         super().__init__(make_engine, values, writer, notes)
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
         self._endless: list[GtpCommand] = []  # not interrupted yet
         self._player = GtpPlayer(self._loader, values, writer, self.tell)
         self.tell_notes()
@@ -99,8 +99,8 @@ class GtpSession(Session[GoEngine]):
 
     def tell(self, text: str) -> None:
         """Tell the user a sentence, once: on stderr, since stdout carries nothing but responses. From any thread."""
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._shown:
+            self._shown.add(text)
             self.write_stderr(one_line(text))
 
     def tell_from_worker(self, text: str) -> None:

@@ -32,19 +32,19 @@ def words_of(language: str, part: str) -> dict[str, str]:
         return {}
     if language not in languages():
         raise OptionError(f"there is no language {language[:20]!r}, only {', '.join([ENGLISH, *languages()])}")
-    found: dict[str, str] = json.loads((FOLDER / f"{language}.json").read_text("utf-8"))[part]
-    return found
+    results: dict[str, str] = json.loads((FOLDER / f"{language}.json").read_text("utf-8"))[part]
+    return results
 
 
 @cache
 def _templates(language: str) -> list[tuple[re.Pattern[str], str]]:
     """The patterns of a language's sentences, those that say most before those that say less."""
-    found = []
+    results = []
     sentences = words_of(language, "sentences").items()
-    for english, own in sorted(sentences, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
+    for english, ours in sorted(sentences, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
         pattern = _FIELD.sub(lambda field: f"(?P<{field[1]}>.+?)", re.escape(english))
-        found.append((re.compile(pattern, re.DOTALL), own))
-    return found
+        results.append((re.compile(pattern, re.DOTALL), ours))
+    return results
 
 
 def translated(text: str, language: str, game: str = "") -> str:
@@ -54,7 +54,7 @@ def translated(text: str, language: str, game: str = "") -> str:
     page = words_of(language, "page")
     if (word := page.get(f"{game} {text}", page.get(text))) is not None:
         return word
-    for pattern, own in _templates(language):
-        if (found := pattern.fullmatch(text)) is not None:
-            return own.format(**{name: translated(value, language, game) for name, value in found.groupdict().items()})
+    for pattern, ours in _templates(language):
+        if (match := pattern.fullmatch(text)) is not None:
+            return ours.format(**{name: translated(value, language, game) for name, value in match.groupdict().items()})
     return text

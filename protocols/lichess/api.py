@@ -117,18 +117,18 @@ class LichessApi:
         self, place: _Place, method: str, path: str, body: object, seconds: float, token: str = ""
     ) -> tuple[int, bytes]:
         """The answer; wait as long as what is wrong may pass. BLOCKS. Errors: LichessError."""
-        wait, told = FIRST_WAIT_S, False
+        wait, reported = FIRST_WAIT_S, False
         while True:
             try:
                 answer = self._call(place, method, path, body, seconds, token)
             except _PassingError as error:
-                if not told:
+                if not reported:
                     self._tell(f"{place} cannot be used now ({error}); trying again until it can")
-                told = True
+                reported = True
                 self.sleep(max(wait, error.wait_s or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT_S)
                 continue
-            if told:
+            if reported:
                 self._tell(f"{place} answers again")
             return answer
 
@@ -164,10 +164,10 @@ class LichessApi:
                 else f"{place} refuses this provider (status {status}): start it anew"
             )
         if not 200 <= status < 300:
-            raise LichessError(f"{place} refuses {method} {path} (status {status}): {self._said(content)}")
+            raise LichessError(f"{place} refuses {method} {path} (status {status}): {self._error_text(content)}")
         return status, content
 
-    def _said(self, content: bytes) -> str:
+    def _error_text(self, content: bytes) -> str:
         """What a refusal says, for people, without what nobody may see."""
         text = content.decode("utf-8", "replace")
         for hidden in (self._token, self._secret):

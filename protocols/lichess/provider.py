@@ -54,19 +54,19 @@ class Analyst(UciClient):
             if not stopping and (fault is not None or stopped()):
                 stopping = True
                 self.stop()
-        self._asked = None
+        self._sent_at = None
         if fault is not None:
             raise fault
         return sent or stopping
 
     def _report(self) -> str:
         """The next report, "bestmove", or "" after a while without one. Errors: EngineProcessError."""
-        found = self._next(min(self.seconds + _GLANCE_S, self._deadline))
-        if found is None:
+        result = self._next(min(self.seconds + _GLANCE_S, self._deadline))
+        if result is None:
             if self.seconds >= self._deadline:
                 raise self._stalled("bestmove")
             return ""
-        line, _ = found
+        line, _ = result
         if line.split(maxsplit=1)[:1] == ["bestmove"]:
             return "bestmove"
         info = parse_info(line)

@@ -44,7 +44,7 @@ def bundle(entry: str, language: str = ENGLISH) -> str:
     parts = ['"use strict";']
     for name in order:
         text = site[name].body.decode()
-        exported = ", ".join(found for _, found in _EXPORT.findall(text))
+        exported = ", ".join(result for _, result in _EXPORT.findall(text))
         for imported, source in _IMPORT.findall(text):
             text = _IMPORT.sub(f"const {{{imported}}} = {names[resolve(name, source)]};\n", text, count=1)
         text = _EXPORT.sub(r"\1 \2", text)

@@ -56,7 +56,7 @@ class Judgement:
         )
 
     @property
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As the page reads it."""
         lead = None if self.lead is None else round(self.lead, 1)
         score = round(self.score, 4)
@@ -78,7 +78,7 @@ def judge_game(
     engine: Engine, sheet: Scoresheet, visits: int, on_ply: Callable[[int], None] = lambda _: None
 ) -> list[Judgement]:
     """Search every position of a game. BLOCKS. ``on_ply`` gets the number of each that is done. Errors: AzError."""
-    found = []
+    results = []
     engine.set_position(sheet.root, ())
     for ply in range(len(sheet.moves) + 1):
         if ply:
@@ -86,11 +86,11 @@ def judge_game(
         over = sheet.over(ply)
         if over is not None:
             score = {None: 0.5, 0: 1.0, 1: 0.0}[over["winner"]]
-            found.append(Judgement(score, over.get("lead")))
+            results.append(Judgement(score, over.get("lead")))
         else:
-            found.append(_judge(engine, sheet, ply, visits))
+            results.append(_judge(engine, sheet, ply, visits))
         on_ply(ply)
-    return found
+    return results
 
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:
@@ -133,13 +133,13 @@ def accuracies(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[f
 
     That is 103.17 * exp(-4.354 * loss) - 3.17, within 0 and 100, for a loss of expected points; 0 % is lost at once.
     """
-    found: tuple[list[float], list[float]] = ([], [])
+    result: tuple[list[float], list[float]] = ([], [])
     for ply, (before, after) in enumerate(pairwise(judged)):
         if before is not None and after is not None:
             loss = max(_loss(sheet, ply, before, after), 0.0)
             loss = 0.0 if sheet.moves[ply] in before.best[:1] else loss
-            found[sheet.turn(ply)].append(min(max(103.1668 * math.exp(-4.354415 * loss) - 3.1669, 0.0), 100.0))
-    first, second = (sum(each) / len(each) if each else None for each in found)
+            result[sheet.turn(ply)].append(min(max(103.1668 * math.exp(-4.354415 * loss) - 3.1669, 0.0), 100.0))
+    first, second = (sum(each) / len(each) if each else None for each in result)
     return first, second
 
 
@@ -158,12 +158,12 @@ def annotated(
     adds, options = opine if form is None else form.opine, options or EngineOptions()
     nodes = [record.main_line()[0], *record.moved()]
     parents = {id(child): node for node in record.tree.line() for child in node.children}
-    found = {mistake.ply: mistake for mistake in mistakes(sheet, judged)}
+    results = {mistake.ply: mistake for mistake in mistakes(sheet, judged)}
     for ply, (node, value) in enumerate(zip(nodes, judged, strict=False)):
         if value is not None:
-            kind, remark = _said(sheet, judged, ply - 1, found.get(ply - 1))
+            kind, remark = _remark(sheet, judged, ply - 1, results.get(ply - 1))
             adds(node, sheet.opinion(ply, value.best, _numbers(value, sheet.game, options), kind, remark))
-    for ply in found:
+    for ply in results:
         before = judged[ply]
         assert before is not None
         _vary(parents[id(nodes[ply + 1])], before.best[:LONGEST], sheet.moves[ply])
@@ -178,7 +178,9 @@ def _numbers(value: Judgement, game: Game, options: EngineOptions) -> dict[str, 
     return {name: getattr(value, name) for name in names} | {"cp": score, "nodes": value.visits}
 
 
-def _said(sheet: Scoresheet, judged: Sequence[Judgement | None], ply: int, mistake: Mistake | None) -> tuple[Kind, str]:
+def _remark(
+    sheet: Scoresheet, judged: Sequence[Judgement | None], ply: int, mistake: Mistake | None
+) -> tuple[Kind, str]:
     """The kind of the move after ``ply`` moves, and a remark about it."""
     if mistake is not None:
         better = f"; better {' '.join(mistake.better[:8])}" if mistake.better else ""
@@ -209,5 +211,5 @@ def review_data(sheet: Scoresheet, judged: Sequence[Judgement | None], record: R
         "kinds": KINDS,
         "moves": sheet.moves,
         "plies": sheet.shown(0, len(sheet.moves))["plies"],
-        "values": [None if value is None else value.told for value in judged],
+        "values": [None if value is None else value.as_json for value in judged],
     }

@@ -241,13 +241,13 @@ def _place(game: Game, state: State) -> str:
 @cache
 def _openings(family: str) -> dict[str, str]:
     """The names of the game's openings by their positions."""
-    game, found = get_game(family), dict[str, str]()
+    game, result = get_game(family), dict[str, str]()
     for name, moves in game.openings.items():
         line = game.initial()
         for word in moves.split():
             line = game.play(line, game.parse_move(line, word))
-        found[_place(game, line[-1])] = name
-    return found
+        result[_place(game, line[-1])] = name
+    return result
 
 
 def empty_board(family: str, size: int, komi: float | None, rules: str, handicap: int) -> str:
@@ -283,17 +283,17 @@ def read_records(family: str, data: bytes, name: str) -> list[Record]:
     formats = list(game.record_formats)
     with contextlib.suppress(OptionError):
         formats = [format_named(formats, name)] if name else formats
-    found: list[Record] = []
+    results: list[Record] = []
     for form in formats:
         with contextlib.suppress(DataError):
             records = list(islice(form.read(io.BytesIO(data)), MOST_GAMES))
             for record in records:
                 record.source = form.name
-            if _size_of(records) > _size_of(found):
-                found = records
-    if any(record.moves or record.root or record.fault for record in found):
-        return found
-    return [_read_position(family, data.decode("utf-8", "replace"), found)]
+            if _size_of(records) > _size_of(results):
+                results = records
+    if any(record.moves or record.root or record.fault for record in results):
+        return results
+    return [_read_position(family, data.decode("utf-8", "replace"), results)]
 
 
 def _size_of(records: Sequence[Record]) -> int:
@@ -301,7 +301,7 @@ def _size_of(records: Sequence[Record]) -> int:
     return sum(2 * len(record.moves) + (record.root is not None) + bool(record.headers) for record in records)
 
 
-def _read_position(family: str, text: str, found: Sequence[Record]) -> Record:
+def _read_position(family: str, text: str, result: Sequence[Record]) -> Record:
     """The game of one line such as "fen ... moves e2e4", or what is left of a file without moves. Errors: DataError."""
     game = get_game(family)
     position = text.strip().removeprefix("position ").removeprefix("fen ").removeprefix("sfen ")
@@ -311,7 +311,7 @@ def _read_position(family: str, text: str, found: Sequence[Record]) -> Record:
         sheet.hold(None if root == "startpos" else root, moves.split())
     except AzError as error:
         names = ", ".join(form.name for form in game.record_formats)
-        if found:
+        if result:
             raise DataError("this game has no moves") from None
         if kind := kind_of(text.encode()):
             raise DataError(f"this looks like {kind}, but no game of {family} ({names}) can be read from it") from None
@@ -336,27 +336,27 @@ Branch = tuple[int, str]  # a move of a tree: number of the move before it, from
 def tree_of(record: Record) -> list[Branch]:
     """The moves of a record's tree from its last start on, each before those that follow it, the main line first."""
     start = record.main_line()[0]
-    found, waiting = list[Branch](), [(0, child) for child in reversed(start.children)]
+    result, waiting = list[Branch](), [(0, child) for child in reversed(start.children)]
     while waiting:
         parent, node = waiting.pop()
         if node.position is not None or ILLEGAL in node.more:
             continue
         if node.move:
-            found.append((parent, node.move))
-            parent = len(found)
+            result.append((parent, node.move))
+            parent = len(result)
         waiting += [(parent, child) for child in reversed(node.children)]
-    return found
+    return result
 
 
 def read_tree(texts: Sequence[str]) -> list[Branch]:
     """A tree as the page sends it: "number move". Errors: DataError."""
-    found = list[Branch]()
+    results = list[Branch]()
     for text in texts:
         number, _, move = text.partition(" ")
-        if not (number.isdecimal() and len(number) < 6 and int(number) <= len(found) and move):
+        if not (number.isdecimal() and len(number) < 6 and int(number) <= len(results) and move):
             raise DataError("each move of a tree follows one before it")
-        found.append((int(number), move))
-    return found
+        results.append((int(number), move))
+    return results
 
 
 def merged(record: Record, root: str | None, moves: Sequence[str], tree: Sequence[Branch] = ()) -> Record:

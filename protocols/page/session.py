@@ -52,13 +52,13 @@ _MOST_LATER = 16  # questions that wait for the engine
 _MOST_MS = 1 << 40  # of a clock
 
 
-def nets_of(game: str, own: str) -> dict[str, str]:
+def nets_of(game: str, ours: str) -> dict[str, str]:
     """``WeightsFile`` settings by the names that the page may choose from, the server's own first: never a path."""
     inside = {game: ""} if embedded_net(game) else {}
-    found = {**inside, **{name: name for name in other_nets(game)}}
-    if own in found.values():
-        return dict(sorted(found.items(), key=lambda item: item[1] != own))
-    return {"the server's": own, **found}
+    results = {**inside, **{name: name for name in other_nets(game)}}
+    if ours in results.values():
+        return dict(sorted(results.items(), key=lambda item: item[1] != ours))
+    return {"the server's": ours, **results}
 
 
 def _title(record: Record) -> str:
@@ -108,7 +108,7 @@ class PageSession(Session[PageEngine]):
         self._nets = nets_of(self.game, str(values["weights_file"]))
         self._files = FileWork()
         self._language = ENGLISH  # of the reader
-        self._asked: Request | None = None  # the search that runs ...
+        self._request: Request | None = None  # the search that runs ...
         self._most_states = 0  # ... and how many states its reports show
         self._loading = False  # the server compiles and loads the game
         self._later: list[tuple[Step, int]] = []  # what needs the engine, and waits for that; bytes of each
@@ -149,18 +149,18 @@ class PageSession(Session[PageEngine]):
         if not line.strip():
             return
         try:
-            asked = Request.read(line)
-            language = asked.text("language")
+            request = Request.read(line)
+            language = request.text("language")
             self._language = language if language in languages() else ENGLISH
-            work = self._work_of(asked, line)
+            work = self._work_of(request, line)
         except DataError as error:
             self._say("error", 0, text=one_line(str(error)))
             return
         self.stop()
         if self.crowded:
-            self._say("error", asked.id, text="too much waits already: wait for answers")
+            self._say("error", request.id, text="too much waits already: wait for answers")
         elif work is not None:
-            step, size = Step(work=partial(self._work, asked, work, self._stops)), PART_BYTES * parts(line)
+            step, size = Step(work=partial(self._work, request, work, self._stops)), PART_BYTES * parts(line)
             if self._loading and work in (self._prepare, self._count):
                 self._later = [*self._later[-_MOST_LATER:], (step, size)]
             else:
@@ -169,11 +169,11 @@ class PageSession(Session[PageEngine]):
     def overlong(self) -> None:
         self._say("error", 0, text="a message has at most 1 MiB")
 
-    def _work_of(self, asked: Request, line: str) -> Callable[[Request, int], Event] | None:
+    def _work_of(self, request: Request, line: str) -> Callable[[Request, int], Event] | None:
         """What the worker does for a message; None: nothing. Errors: DataError."""
         does = {"game": self._show, "search": self._prepare, "count": self._count, "stop": None}
         files = {"read": self._read, "load": self._read, "write": self._write_record}
-        do = asked.choice("do", (*does, *files))
+        do = request.choice("do", (*does, *files))
         if do in files:
             return files[do] if len(line) < LONG else partial(self._hand_on, line)
         return does[do]
@@ -190,18 +190,18 @@ class PageSession(Session[PageEngine]):
         """Answer a message about a file, in that process. BLOCKS."""
         self._sheet = Scoresheet(self.game)
         self._sheet.write_native(native)
-        asked = Request.read(line)
-        language = asked.text("language")
+        request = Request.read(line)
+        language = request.text("language")
         self._language = language if language in languages() else ENGLISH
-        work = self._write_record if asked.choice("do", ("read", "load", "write")) == "write" else self._read
-        self._work(asked, work, 0)()
+        work = self._write_record if request.choice("do", ("read", "load", "write")) == "write" else self._read
+        self._work(request, work, 0)()
 
-    def _work(self, asked: Request, work: Callable[[Request, int], Event], stops: int) -> Event:
+    def _work(self, request: Request, work: Callable[[Request, int], Event], stops: int) -> Event:
         """Do what is asked, on the worker. An error that the user can mend is the answer."""
         try:
-            return work(asked, stops)
+            return work(request, stops)
         except AzError as error:
-            return partial(self._say, "error", asked.id, text=one_line(str(error)))
+            return partial(self._say, "error", request.id, text=one_line(str(error)))
 
     def _greet(self) -> Event:
         """Tell what can be asked for, once the game is loaded."""
@@ -221,31 +221,31 @@ class PageSession(Session[PageEngine]):
         }
         return partial(self._say, "hello", 0, **hello)
 
-    def _show(self, asked: Request, _: int) -> Event:
+    def _show(self, request: Request, _: int) -> Event:
         """The game, from the ply on that the page does not know."""
         assert self._sheet is not None
-        start = asked.table("start")
-        root = asked.text("root")
+        start = request.table("start")
+        root = request.text("root")
         if start is not None:
             size, handicap = start.whole("size", 2, 25, 9), start.whole("handicap", 0, 9, 0)
             komi = start.some_number("komi", -400.0, 400.0)
             root = empty_board(self.game, size, komi, start.text("rules") or "tromp-taylor", handicap)
-        self._sheet.write_native(asked.boolean("kanji"))
-        self._sheet.hold(root, asked.words("moves"))
-        known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
-        lines = asked.words("lines")[: len(self._sheet.moves) + 1]
+        self._sheet.write_native(request.boolean("kanji"))
+        self._sheet.hold(root, request.words("moves"))
+        known, at = request.whole("known", 0, 1 << 20, 0), request.whole("at", 0, 1 << 20, 1 << 20)
+        lines = request.words("lines")[: len(self._sheet.moves) + 1]
         written = [self._sheet.written(line.split(), ply) for ply, line in enumerate(lines)]
-        tree = self._sheet.words_of(read_tree(asked.words("tree")))
-        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at), lines=written, tree=tree)
+        tree = self._sheet.words_of(read_tree(request.words("tree")))
+        return partial(self._say, "game", request.id, **self._sheet.shown(known, at), lines=written, tree=tree)
 
-    def _count(self, asked: Request, _: int) -> Event:
+    def _count(self, request: Request, _: int) -> Event:
         """The score of a game of Go that has ended, without the dead stones that the page names, or the net proposes.
 
         Errors: AzError.
         """
-        sheet = self._held(asked)
-        dead = self._dead() if asked.boolean("propose") else asked.words("dead")
-        return partial(self._say, "count", asked.id, **sheet.counted(dead, asked.text("toggle")))
+        sheet = self._held(request)
+        dead = self._dead() if request.boolean("propose") else request.words("dead")
+        return partial(self._say, "count", request.id, **sheet.counted(dead, request.text("toggle")))
 
     def _dead(self) -> list[str]:
         """The stones that the net thinks dead; none when it has no such output."""
@@ -261,21 +261,21 @@ class PageSession(Session[PageEngine]):
             return []
         return sheet.dead(before, estimate.ownership, estimate.score)
 
-    def _read(self, asked: Request, _: int) -> Event:
+    def _read(self, request: Request, _: int) -> Event:
         """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""
-        text, data = asked.text("text", MAX_LINE) or "", asked.text("data", MAX_LINE)
+        text, data = request.text("text", MAX_LINE) or "", request.text("data", MAX_LINE)
         try:
             content = text.encode("utf-8", "replace") if data is None else base64.b64decode(data, validate=True)
         except ValueError:
             raise DataError("data must be a file in base64") from None
-        game, records = read_any(self.game, self.games, content, asked.text("name") or "")
-        number = asked.whole("number", 1, 1 << 20, 1)
+        game, records = read_any(self.game, self.games, content, request.text("name") or "")
+        number = request.whole("number", 1, 1 << 20, 1)
         if number > len(records):
             raise DataError(f"there are {len(records)} games, no number {number}")
         record = records[number - 1]
         if record.fault and not record.moves and record.root is None:
             raise DataError(record.fault)
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "game": game,
             "moves": record.moves,
             "tree": tree_of(record)[:MOST_BRANCHES],
@@ -284,41 +284,41 @@ class PageSession(Session[PageEngine]):
             "fault": record.fault,
         }
         games = [_title(each) for each in records] if len(records) > 1 else []
-        told |= {"number": number, "games": games, "source": _source(game, record)}
-        return partial(self._say, "record", asked.id, **told, result=record.result, reason=record.reason)
+        fields |= {"number": number, "games": games, "source": _source(game, record)}
+        return partial(self._say, "record", request.id, **fields, result=record.result, reason=record.reason)
 
-    def _write_record(self, asked: Request, _: int) -> Event:
+    def _write_record(self, request: Request, _: int) -> Event:
         """The game as a file: what was loaded, with what was found added to it."""
-        sheet = self._held(asked)
-        plain = self._loaded(asked)
-        judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]
+        sheet = self._held(request)
+        plain = self._loaded(request)
+        judged = [None if value is None else Judgement.read(value) for value in request.tables("values")]
         if len(judged) > len(sheet.moves) + 1:
             raise DataError(f"values must be one for each position, {len(sheet.moves) + 1}, not {len(judged)}")
-        wanted = asked.text("format") or ""
-        if wanted == PAPER:
+        requested = request.text("format") or ""
+        if requested == PAPER:
             data = review_data(sheet, judged, plain, "")
             return partial(
                 self._say,
                 "file",
-                asked.id,
-                text=write_paper(data["title"], "papers/paper.js", data, asked.text("language") or "en"),
+                request.id,
+                text=write_paper(data["title"], "papers/paper.js", data, request.text("language") or "en"),
                 suffix=".html",
             )
-        form = format_named(sheet.game.record_formats, wanted)
+        form = format_named(sheet.game.record_formats, requested)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
         record = annotated(sheet, judged, plain, form, self.values.engine_options())
         note = left_out(form, form.lost(record))
-        return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0], note=note)
+        return partial(self._say, "file", request.id, text=form.write(record), suffix=form.suffixes[0], note=note)
 
-    def _loaded(self, asked: Request) -> Record:
+    def _loaded(self, request: Request) -> Record:
         """The record that the page has loaded, else a new one, with the moves that the page shows. Errors: AzError."""
-        sheet, source, tree = self._sheet, asked.table("source"), read_tree(asked.words("tree"))
+        sheet, source, tree = self._sheet, request.table("source"), read_tree(request.words("tree"))
         assert sheet is not None
         sheet.words_of(tree)  # all are legal
-        names = asked.words("names")
+        names = request.words("names")
         known = (names[0], names[1]) if len(names) == 2 else ("", "")
-        result = asked.some_integer("result", -1, 1)
+        result = request.some_integer("result", -1, 1)
         if source is None:
             return merged(Record.of_line((), sheet.root, result, names=known), sheet.root, sheet.moves, tree)
         form = format_named(sheet.game.record_formats, source.text("format") or "")
@@ -335,10 +335,10 @@ class PageSession(Session[PageEngine]):
 
     # ------------------------------------------------------------------ searches
 
-    def _held(self, asked: Request) -> Scoresheet:
+    def _held(self, request: Request) -> Scoresheet:
         """The game that is asked about. Errors: AzError."""
         assert self._sheet is not None
-        self._sheet.hold(asked.text("root"), asked.words("moves"))
+        self._sheet.hold(request.text("root"), request.words("moves"))
         return self._sheet
 
     def _ready(self) -> PageEngine:
@@ -354,32 +354,32 @@ class PageSession(Session[PageEngine]):
             raise OptionError(reason)
         return engine
 
-    def _prepare(self, asked: Request, stops: int) -> Event:
+    def _prepare(self, request: Request, stops: int) -> Event:
         """Make the engine ready for a search, on the worker."""
-        sheet = self._held(asked)
-        playing = asked.boolean("play")
-        elo = asked.some_integer("elo", LOWEST, HIGHEST) if playing else None
-        limits, states = self._limits(asked, limited=elo is not None), asked.whole("states", 0, 20, 0)
-        if asked.text("net") is not None:
-            self.values.set(BY_KEY["weights_file"], self._nets[asked.choice("net", tuple(self._nets))])
+        sheet = self._held(request)
+        playing = request.boolean("play")
+        elo = request.some_integer("elo", LOWEST, HIGHEST) if playing else None
+        limits, states = self._limits(request, limited=elo is not None), request.whole("states", 0, 20, 0)
+        if request.text("net") is not None:
+            self.values.set(BY_KEY["weights_file"], self._nets[request.choice("net", tuple(self._nets))])
         engine = self._ready()
         engine.configure(
             chess960=sheet.game.form == "chess960",
-            multipv=1 if playing else asked.whole("lines", 1, 50, 8),
+            multipv=1 if playing else request.whole("lines", 1, 50, 8),
             move_stats=True,
             elo=elo,
             resign_cp=None,
             resign_permille=RESIGN_PERMILLE if playing and len(sheet.moves) > 20 else 0,
         )
-        if asked.boolean("fresh"):
+        if request.boolean("fresh"):
             engine.new_tree()
         engine.set_position(sheet.root, sheet.moves)
-        return partial(self._begin, asked, limits, states, stops)
+        return partial(self._begin, request, limits, states, stops)
 
-    def _limits(self, asked: Request, *, limited: bool) -> Limits:
+    def _limits(self, request: Request, *, limited: bool) -> Limits:
         """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
-        visits, seconds = asked.some_integer("visits", 1, 10**9), asked.some_number("seconds", 0.01, 3600.0)
-        clock = asked.table("clock")
+        visits, seconds = request.some_integer("visits", 1, 10**9), request.some_number("seconds", 0.01, 3600.0)
+        clock = request.table("clock")
         left = [None if clock is None else clock.whole(side, 0, _MOST_MS, 0) for side in ("first", "second")]
         add, byoyomi = (0 if clock is None else clock.whole(name, 0, _MOST_MS, 0) for name in ("add", "byoyomi"))
         return Limits(
@@ -389,28 +389,28 @@ class PageSession(Session[PageEngine]):
             increment=(add, add),
             byoyomi=byoyomi,
             infinite=visits is None and seconds is None and clock is None and not limited,
-            report_ms=asked.whole("every", _LEAST_MS, 10_000, 200),
+            report_ms=request.whole("every", _LEAST_MS, 10_000, 200),
             estimates=self._sheet is not None and self._sheet.size > 0,
-            searchmoves=tuple(asked.words("only")),
+            searchmoves=tuple(request.words("only")),
         )
 
-    def _begin(self, asked: Request, limits: Limits, states: int, stops: int) -> None:
+    def _begin(self, request: Request, limits: Limits, states: int, stops: int) -> None:
         if stops != self._stops:  # it was stopped before it began
-            self._say("answer", asked.id, **report.of_answer(BestMove(None)))
+            self._say("answer", request.id, **report.of_answer(BestMove(None)))
             return
         engine = self._loader.configured()
-        self._asked, self._most_states = asked, states
-        self._say("begun", asked.id, net=engine.description)
-        engine.go(limits, partial(self._hear_report, asked), partial(self._from_search, self._end, asked))
+        self._request, self._most_states = request, states
+        self._say("begun", request.id, net=engine.description)
+        engine.go(limits, partial(self._hear_report, request), partial(self._from_search, self._end, request))
 
-    def _hear_report(self, asked: Request, info: ThinkingInfo) -> None:
+    def _hear_report(self, request: Request, info: ThinkingInfo) -> None:
         """On the search's thread: keep the newest report, so that a slow page gets few."""
         if info.message is not None:
-            self._from_search(self._note, asked, info.message)
+            self._from_search(self._note, request, info.message)
             return
         waiting, self._latest = self._latest is not None, (info, self._states())
         if not waiting:
-            self._from_search(self._send_report, asked)
+            self._from_search(self._send_report, request)
 
     def _states(self) -> Snapshot | None:
         """The states that are visited most, when they are asked for."""
@@ -419,24 +419,24 @@ class PageSession(Session[PageEngine]):
     def _from_search(self, event: Callable[..., None], *about: object) -> None:
         self.post(partial(event, *about))
 
-    def _send_report(self, asked: Request) -> None:
+    def _send_report(self, request: Request) -> None:
         waiting, self._latest = self._latest, None
-        if waiting is not None and asked is self._asked:
+        if waiting is not None and request is self._request:
             info, states = waiting
-            told = report.of_search(info, self._write)
-            self._say("report", asked.id, **told, states=report.of_states(states, self._write))
+            fields = report.of_search(info, self._write)
+            self._say("report", request.id, **fields, states=report.of_states(states, self._write))
 
     def _write(self, moves: Sequence[str]) -> list[str]:
         assert self._sheet is not None
         return self._sheet.written(moves)
 
-    def _note(self, asked: Request, text: str) -> None:
-        self._say("note", asked.id, text=one_line(text))
+    def _note(self, request: Request, text: str) -> None:
+        self._say("note", request.id, text=one_line(text))
 
-    def _end(self, asked: Request, best: BestMove) -> None:
-        self._send_report(asked)
-        self._asked = None
-        self._say("answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(), self._write))
+    def _end(self, request: Request, best: BestMove) -> None:
+        self._send_report(request)
+        self._request = None
+        self._say("answer", request.id, **report.of_answer(best), states=report.of_states(self._states(), self._write))
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self.advance()
@@ -455,11 +455,11 @@ class PageSession(Session[PageEngine]):
 
     @property
     def searching(self) -> bool:
-        return self._asked is not None
+        return self._request is not None
 
     def stop(self) -> None:
         self._stops += 1
-        if self._asked is not None:
+        if self._request is not None:
             self._loader.configured().stop()
 
     def stop_endless(self) -> None:

@@ -56,12 +56,12 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
 
     run: the page has a way to a training run's page.
     """
-    found = dict[str, SiteFile]()
+    results = dict[str, SiteFile]()
     for code in languages():
         script = (
             f"export const words={json.dumps(words_of(code, 'page'), ensure_ascii=False, separators=(',', ':'))};\n"
         )
-        found[f"words/language-{code}.js"] = _site_file(script.encode(), ".js")
+        results[f"words/language-{code}.js"] = _site_file(script.encode(), ".js")
     for path in sorted(WEB.rglob("*.*")):
         if path.suffix in _TYPES:
             body = path.read_bytes()
@@ -73,8 +73,8 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
             if name == FRONT:
                 words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
                 body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
-            found[name] = _site_file(body, path.suffix)
-    return found
+            results[name] = _site_file(body, path.suffix)
+    return results
 
 
 def _site_file(body: bytes, suffix: str) -> SiteFile:
@@ -85,4 +85,4 @@ def _squeezed(line: bytes, suffix: str) -> bytes:
     """A line without spaces that only readers need; whole where a template may lie within another."""
     if line.count(b"`") > 2:
         return line
-    return _SPACES[suffix].sub(lambda found: found[1] or (found[0] if found[0].strip() else b""), line)
+    return _SPACES[suffix].sub(lambda result: result[1] or (result[0] if result[0].strip() else b""), line)

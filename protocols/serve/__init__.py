@@ -30,7 +30,7 @@ from ..session import WAITING_BYTES
 
 if TYPE_CHECKING:
     from ...engine.nets.shared import Batcher, SharedNets
-    from .door import Door
+    from .access import AccessCheck
     from .events import EventLog
     from .listener import WebListener
     from .server import Offer, Server
@@ -117,8 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; see :mod:`server`."""
     from ...engine.nets.shared import SharedNets
+    from .access import AccessCheck
     from .admission import Admission, default_token_file, loopback, read_tokens
-    from .door import Door
     from .events import EventLog
     from .preparation import Preparation
     from .server import Rules, Server
@@ -157,7 +157,7 @@ def main(args: argparse.Namespace) -> int:
     admission = Admission(args.max_sessions, args.per_client, tokens)
     server = Server((args.host, args.port), offers, admission, rules, log)
     _obey_signals(server, log)
-    web = _web(args, server, Door(admission, tuple(args.origin), not tokens), nets.batcher, log)
+    web = _web(args, server, AccessCheck(admission, tuple(args.origin), not tokens), nets.batcher, log)
     ports = {"port": server.port, "http_port": web.port if web else None}
 
     def loaded() -> None:
@@ -187,10 +187,10 @@ def _obey_signals(server: Server, log: EventLog) -> None:
     """Let SIGHUP open the log anew, SIGUSR1 and SIGUSR2 write a line about the sessions, and others end the server."""
 
     def reopen(*_: object) -> None:
-        log.stale = server.asked_for_status = True
+        log.stale = server.status_requests = True
 
     def tell(*_: object) -> None:
-        server.asked_for_status = True
+        server.status_requests = True
 
     for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGALRM", "SIGVTALRM", "SIGXCPU", "SIGBREAK"):
         if hasattr(signal, name):
@@ -200,14 +200,16 @@ def _obey_signals(server: Server, log: EventLog) -> None:
             signal.signal(getattr(signal, name), obey)
 
 
-def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher, log: EventLog) -> WebListener | None:
+def _web(
+    args: argparse.Namespace, server: Server, access: AccessCheck, batcher: Batcher, log: EventLog
+) -> WebListener | None:
     """What listens for HTTP; None without. Errors: OptionError; ModuleNotFoundError without the extra."""
     if args.http_port == "none":
         return None
     from .listener import WebListener
     from .web import Web
 
-    app = Web(server, door, batcher, args.run).app
+    app = Web(server, access, batcher, args.run).app
     return WebListener((args.host, int(args.http_port)), app, args.proxy, log)
 
 
@@ -249,20 +251,20 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog,
 
     name, _, net = words.partition("=")
     game = get_game(name)
-    hidden = frozenset(option.key for option in OPTIONS if option.of_games) - game.own_options
+    hidden = frozenset(option.key for option in OPTIONS if option.of_games) - game.special_options
     kept = {key: value for key, value in start.items() if key not in ("weights_file", "log_file")}
     if net:
         kept["weights_file"] = net
     options = OptionValues(game.protocol, kept, hidden).engine_options()
 
     def load(tell: Callable[[str], None]) -> None:
-        told = list[Stopwatch]()
+        shown = list[Stopwatch]()
 
         def progress(text: str) -> None:
             log.write("load", game=name, text=text)
             tell(text)
-            if aloud and (not told or told[-1].seconds >= _ALOUD_S):
-                told.append(Stopwatch())
+            if aloud and (not shown or shown[-1].seconds >= _ALOUD_S):
+                shown.append(Stopwatch())
                 sys.stderr.write(f"az-engine: {name}: {text}\n")
 
         if aside:
@@ -271,7 +273,7 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog,
         engine.ready(progress)
         log.write("game", game=name, protocol=game.protocol, net=engine.description)
         engine.close()
-        if told:
+        if shown:
             sys.stderr.write(f"az-engine: {name} is ready\n")
 
     def make_engine(options: EngineOptions, client: str) -> Engine:

@@ -51,8 +51,10 @@ def loopback(host: str) -> bool:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens on an address or a name of this machine; ``::`` takes IPv4, too. Errors: OptionError."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, address = min(found, key=lambda each: each[0] is not socket.AF_INET)  # of localhost: 127.0.0.1
+        result = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(
+            result, key=lambda each: each[0] is not socket.AF_INET
+        )  # of localhost: 127.0.0.1
         both = host == "::" and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, backlog=128, dualstack_ipv6=both)
     except OSError as error:
@@ -91,7 +93,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     return tokens
 
 
-def least_wanted(waiting: Iterable[tuple[str, float, _Waiting]]) -> _Waiting:
+def least_needed(waiting: Iterable[tuple[str, float, _Waiting]]) -> _Waiting:
     """Whom to let go of (address, seconds, who) that have not said yet what they want.
 
     Of the address that has the most, the one that has waited longest.

@@ -192,13 +192,13 @@ class Connection:
 
     def _greet(self) -> Hello:
         """Read up to the line that tells the protocol. Errors: RefusedError, OSError."""
-        watch, said = Stopwatch(), b""
+        watch, received = Stopwatch(), b""
         while True:
-            *lines, _ = said.split(b"\n")
-            found = read_hello(lines, said)
-            if found is not None:
-                return found
-            if len(said) > _HELLO_BYTES:
+            *lines, _ = received.split(b"\n")
+            result = read_hello(lines, received)
+            if result is not None:
+                return result
+            if len(received) > _HELLO_BYTES:
                 raise RefusedError("the first lines are too long: say uci, usi or a command of GTP")
             left = HELLO_S - watch.seconds
             if left <= 0:
@@ -210,7 +210,7 @@ class Connection:
                 continue
             if not chunk:
                 raise OSError(0, "closed before its first line")
-            said += chunk
+            received += chunk
 
     def _converse(self, hello: Hello, client: str) -> None:
         """Hold the conversation to its end. Errors: RefusedError before it begins."""
@@ -282,7 +282,7 @@ class Connection:
         self._link.close()
 
 
-def read_hello(lines: list[bytes], said: bytes) -> Hello | None:
+def read_hello(lines: list[bytes], received: bytes) -> Hello | None:
     """What the whole ``lines`` at the head of ``said`` open; None when the protocol is not known yet.
 
     Errors: RefusedError for a line that opens nothing.
@@ -299,9 +299,9 @@ def read_hello(lines: list[bytes], said: bytes) -> Hello | None:
             game = rest.strip()
         elif raw.strip() and not line.startswith("#"):
             if first in ("uci", "usi"):
-                return Hello(first, token, game, said[place:])
+                return Hello(first, token, game, received[place:])
             if _GTP.fullmatch(line) and first not in _NOT_GTP:
-                return Hello("gtp", token, game, said[place:])
+                return Hello("gtp", token, game, received[place:])
             raise RefusedError(f"{one_line(line, 40)!r} opens no conversation: say uci, usi or a command of GTP")
         place += len(raw) + 1
     return None

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..lines import MAX_LINE
-from .admission import least_wanted, listen, plain
+from .admission import least_needed, listen, plain
 from .events import EventLog
 from .hangup import CLIENT
 
@@ -40,7 +40,7 @@ class PatientProtocol(H11Protocol):
         others = [each for each in self.connections if isinstance(each, PatientProtocol) and each.silent]
         if len(others) > self.most_silent:
             now = self.loop.time()
-            least_wanted((each.address, now - each.made, each) for each in others).refuse(_BUSY)
+            least_needed((each.address, now - each.made, each) for each in others).refuse(_BUSY)
 
     @property
     def address(self) -> str:

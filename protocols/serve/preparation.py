@@ -71,7 +71,7 @@ class Preparation:
 
     def wait(self, load: GameLoad, tell: Tell) -> None:
         """See :meth:`GameLoad.wait`."""
-        told = ""
+        last = ""
         with self._changed:
             if load in self._left:
                 self._left.remove(load)
@@ -82,7 +82,7 @@ class Preparation:
                 now = self._now
                 first = " first" if now is not load else ""
                 text = "" if now is None or not self._step else f"loading {now.game}{first}: {self._step}"
-                if text and text != told:
-                    told = text
+                if text and text != last:
+                    last = text
                     tell(text)
                 self._changed.wait()

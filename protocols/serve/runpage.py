@@ -15,8 +15,8 @@ from typing import Self
 
 from ...engine.errors import OptionError
 from ..page.site import GUARDS
+from .access import AccessCheck, AccessError
 from .admission import Admission
-from .door import Door, DoorError
 
 RUN_PAGE = "run.html"  # in the run's folder
 PORT = 8767
@@ -42,7 +42,7 @@ class RunServer:
 
     def __init__(self, folder: Path, port: int) -> None:
         """``port``: 0 takes a free one. Errors: OptionError when it is taken."""
-        door = Door(Admission(1, 1, ()))
+        access = AccessCheck(Admission(1, 1, ()))
 
         class Handler(BaseHTTPRequestHandler):
             timeout = _PATIENCE_S
@@ -50,13 +50,13 @@ class RunServer:
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 try:
-                    door.pass_through(headers, self.headers.get_all("host", []), self.client_address[0], "")
-                except DoorError as error:
+                    access.pass_through(headers, self.headers.get_all("host", []), self.client_address[0], "")
+                except AccessError as error:
                     text = _ELSEWHERE if error.status == 421 else f"{error}\n"
                     self._answer(error.status, {"Content-Type": "text/plain"}, text.encode())
                     return
-                found = run_page(folder) if self.path == "/" else (404, {"Content-Type": "text/plain"}, b"not here\n")
-                self._answer(*found)
+                result = run_page(folder) if self.path == "/" else (404, {"Content-Type": "text/plain"}, b"not here\n")
+                self._answer(*result)
 
             def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
                 self.send_response(status)

@@ -21,7 +21,7 @@ from ..page.session import PageSession
 from ..session import WAITING_BYTES, Session
 from ..uci.uci import UciSession
 from ..uci.usi import UsiSession
-from .admission import Admission, NotPlayedError, RefusedError, least_wanted, listen
+from .admission import Admission, NotPlayedError, RefusedError, least_needed, listen
 from .connection import Admitted, Connection, Hello
 from .events import EventLog
 from .hangup import HangUps
@@ -70,7 +70,7 @@ class Server:
         self._numbers = 0
         self._ending = threading.Event()
         self.most = admission.most  # sessions
-        self.asked_for_status = False  # whether the log is to get a line about the sessions
+        self.status_requests = False  # whether the log is to get a line about the sessions
         self._ended = False  # a connection, since the last look
         self.hangups = HangUps()
         self._listener = listen(*address)
@@ -96,8 +96,8 @@ class Server:
             if watch.seconds >= _TICK_S:
                 watch.restart()
                 self._end_silent()
-                if self.asked_for_status:
-                    self.asked_for_status = False
+                if self.status_requests:
+                    self.status_requests = False
                     self._log.write("status", sessions=dict(self.sessions()), refusals=self.refusals)
                 if self._ended:
                     self._ended = False
@@ -179,7 +179,7 @@ class Server:
                 self._log.write("lost", session=self._numbers, reason=str(error))
                 link.close()
         if len(greeting) >= GREETING:
-            slow = least_wanted(greeting)
+            slow = least_needed(greeting)
             self._log.write("refuse", session=slow.number, client=slow.address, reason="silent in a crowd")
             slow.cut()
 
@@ -237,5 +237,5 @@ class Server:
             if hello.game in ("", offer.game):
                 return offer
         games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
-        wanted = one_line(hello.game, 40) or "game"
-        raise NotPlayedError(f"no {wanted} is played here over {hello.protocol.upper()}; there is {games}")
+        requested = one_line(hello.game, 40) or "game"
+        raise NotPlayedError(f"no {requested} is played here over {hello.protocol.upper()}; there is {games}")

@@ -22,9 +22,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..lines import MAX_LINE
 from ..page.site import FRONT, read_site
+from .access import AccessCheck, AccessError
 from .admission import NotPlayedError, RefusedError, plain
 from .connection import Hello
-from .door import Door, DoorError
 from .hangup import CLIENT
 from .metrics import metrics
 from .runpage import run_page
@@ -75,9 +75,9 @@ class Unhurried:
 class Web:
     """The application; ``app`` is what an ASGI server runs."""
 
-    def __init__(self, server: Server, door: Door, batcher: Batcher | None, run: Path | None = None) -> None:
+    def __init__(self, server: Server, access: AccessCheck, batcher: Batcher | None, run: Path | None = None) -> None:
         """``batcher``: whose figures /metrics tells; ``run``: the folder of a training run, whose page /run shows."""
-        self._server, self._door, self._batcher, self._run = server, door, batcher, run
+        self._server, self._access, self._batcher, self._run = server, access, batcher, run
         self._site = read_site(run=run is not None)
         self._penitents = 0  # clients that wait because of a wrong token
         conversations = [
@@ -99,11 +99,11 @@ class Web:
 
     # ------------------------------------------------------------------ the door
 
-    def _enter(self, asked: HTTPConnection) -> tuple[str, str]:
+    def _enter(self, request: HTTPConnection) -> tuple[str, str]:
         """The client's identity and address. Errors: DoorError."""
-        token = asked.path_params.get("token") or asked.query_params.get("token", "")
-        address = plain(asked.client.host) if asked.client else ""
-        return self._door.pass_through(asked.headers, asked.headers.getlist("host"), address, token), address
+        token = request.path_params.get("token") or request.query_params.get("token", "")
+        address = plain(request.client.host) if request.client else ""
+        return self._access.pass_through(request.headers, request.headers.getlist("host"), address, token), address
 
     def _open(self, client: str, address: str, hello: Hello) -> tuple[Connection, socket.socket]:
         """A session for a client, and our end of its line. Errors: RefusedError."""
@@ -111,11 +111,11 @@ class Web:
         link.setblocking(False)
         return connection, link
 
-    async def _refused(self, asked: HTTPConnection, error: Exception) -> Response:
-        status = error.status if isinstance(error, DoorError) else 404 if isinstance(error, NotPlayedError) else 503
-        port = (asked.scope.get("server") or ("", 0))[1]
-        self._server.log_refusal(asked.client.host if asked.client else "", str(error), port)
-        if isinstance(error, DoorError) and error.seconds and self._penitents < _MOST_PENITENTS:
+    async def _refused(self, request: HTTPConnection, error: Exception) -> Response:
+        status = error.status if isinstance(error, AccessError) else 404 if isinstance(error, NotPlayedError) else 503
+        port = (request.scope.get("server") or ("", 0))[1]
+        self._server.log_refusal(request.client.host if request.client else "", str(error), port)
+        if isinstance(error, AccessError) and error.seconds and self._penitents < _MOST_PENITENTS:
             self._penitents += 1
             try:
                 await asyncio.sleep(error.seconds)
@@ -123,8 +123,8 @@ class Web:
                 self._penitents -= 1
         headers = {503: {"Retry-After": "10"}, 401: {"WWW-Authenticate": "Bearer"}}.get(status, {})
         response = JSONResponse({"error": str(error)}, status, headers={**headers, "Connection": "close"})
-        if isinstance(asked, WebSocket):
-            await asked.send_denial_response(response)
+        if isinstance(request, WebSocket):
+            await request.send_denial_response(response)
         return response
 
     # ------------------------------------------------------------------ plain HTTP
@@ -139,12 +139,12 @@ class Web:
 
     async def _file(self, request: Request) -> Response:
         """A file of the page; anybody may have it, but none of its conversations."""
-        found = self._site.get(request.path_params.get("name", FRONT))
-        if found is None:
+        result = self._site.get(request.path_params.get("name", FRONT))
+        if result is None:
             raise HTTPException(404)
-        if request.headers.get("if-none-match") == found.tag:
-            return Response(status_code=304, headers=found.headers)
-        return Response(found.body, headers=found.headers)
+        if request.headers.get("if-none-match") == result.tag:
+            return Response(status_code=304, headers=result.headers)
+        return Response(result.body, headers=result.headers)
 
     async def _run_page(self, request: Request) -> Response:
         """The training run's page as the trainer has last written it."""
@@ -206,10 +206,10 @@ async def _pass_in(web: WebSocket, link: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     try:
         while (message := await web.receive())["type"] == "websocket.receive":
-            said = message.get("bytes")
-            if said is None:
-                said = message["text"].encode("utf-8", "surrogatepass")
-            await loop.sock_sendall(link, said if said.endswith(b"\n") else said + b"\n")
+            content = message.get("bytes")
+            if content is None:
+                content = message["text"].encode("utf-8", "surrogatepass")
+            await loop.sock_sendall(link, content if content.endswith(b"\n") else content + b"\n")
         link.shutdown(socket.SHUT_RDWR)
     except OSError:  # the session is over
         return
@@ -234,24 +234,24 @@ async def _body(request: Request) -> bytes:
     body = bytearray()
     try:
         if int(announced) > MAX_LINE:
-            raise DoorError(413, f"a body has at most {MAX_LINE} bytes")
+            raise AccessError(413, f"a body has at most {MAX_LINE} bytes")
         async with asyncio.timeout(PATIENCE_S):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > MAX_LINE:
-                    raise DoorError(413, f"a body has at most {MAX_LINE} bytes")
+                    raise AccessError(413, f"a body has at most {MAX_LINE} bytes")
     except ValueError:
-        raise DoorError(400, "Content-Length is no number") from None
+        raise AccessError(400, "Content-Length is no number") from None
     except TimeoutError:
-        raise DoorError(408, f"the body did not come within {PATIENCE_S:.0f} s") from None
+        raise AccessError(408, f"the body did not come within {PATIENCE_S:.0f} s") from None
     if not body.strip():
-        raise DoorError(400, "send a query as JSON")
+        raise AccessError(400, "send a query as JSON")
     return bytes(body) + b"\n"
 
 
-async def _plain(asked: HTTPConnection, error: Exception) -> Response:
+async def _plain(request: HTTPConnection, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = Response(json.dumps({"error": error.detail}), error.status_code, error.headers, "application/json")
-    if isinstance(asked, WebSocket):
-        await asked.send_denial_response(response)
+    if isinstance(request, WebSocket):
+        await request.send_denial_response(response)
     return response

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from ...engine.info import Line, MoveStats, ThinkingInfo, centipawns
 
 _SCORE_LIMIT = 32000  # centipawns; far beyond what a value in [-1, 1] maps to
-OWN_SCORES = "WDL_mu"
+OUR_SCORES = "WDL_mu"
 SCORES: Mapping[str, Callable[[Line], int]] = {  # what stands behind "score cp", by Lc0's names
-    OWN_SCORES: lambda line: line.cp,
+    OUR_SCORES: lambda line: line.cp,
     "centipawn": lambda line: centipawns(line.wdl.value),
     "win_percentage": lambda line: round(5000.0 * (1.0 + line.wdl.value)),
     "W-L": lambda line: round(10_000.0 * line.wdl.value),
@@ -18,7 +18,7 @@ SCORES: Mapping[str, Callable[[Line], int]] = {  # what stands behind "score cp"
 
 
 def info_lines(
-    info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str, scores: str = OWN_SCORES
+    info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str, scores: str = OUR_SCORES
 ) -> list[str]:
     """One line for each principal variation, the best first.
 
@@ -36,7 +36,7 @@ def info_lines(
     ]
 
 
-def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str, scores: str = OWN_SCORES) -> str:
+def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str, scores: str = OUR_SCORES) -> str:
     """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if asked for."""
     if line.mate is not None:
         text = f"score mate {mate(line.mate)}"

@@ -100,14 +100,14 @@ class UciSession(Session[EngineSeam]):
         if not line or line.startswith("#"):
             return
         # not as a list: as words a line takes many times its memory
-        found = next((word for word in _WORD.finditer(line) if word[0] in self.commands), None)
-        if found is None:
+        result = next((word for word in _WORD.finditer(line) if word[0] in self.commands), None)
+        if result is None:
             self.tell_in_debug(f"unknown command: {one_line(line, 80)}")
             return
-        if found.start():
-            self.tell_in_debug(f"skipped unknown words before {found[0]}")
-        rest = line[found.end() :].lstrip()
-        known, obey, protocol = found[0], self.commands[found[0]], self.values.protocol
+        if result.start():
+            self.tell_in_debug(f"skipped unknown words before {result[0]}")
+        rest = line[result.end() :].lstrip()
+        known, obey, protocol = result[0], self.commands[result[0]], self.values.protocol
         if self.crowded and known in ("position", "go", "setoption", "isready", "d", "eval", f"{protocol}newgame"):
             self._throw_away(known, rest)
         else:
@@ -244,12 +244,12 @@ class UciSession(Session[EngineSeam]):
 
     def _setoption(self, rest: str) -> None:
         """Check a value at once, and let it hold from the next step on."""
-        found = read_setoption(rest)
-        if found is None:
+        result = read_setoption(rest)
+        if result is None:
             self.tell("setoption needs a name: setoption name <option> [value <value>]")
             return
         try:
-            option, value = self.values.read(*found)
+            option, value = self.values.read(*result)
         except OptionError as error:
             report = self.unknown_option if isinstance(error, UnknownOptionError) else self.tell
             report(str(error))

@@ -74,10 +74,10 @@ class UsiSession(UciSession):
 
     def answer(self, best: BestMove, limits: Limits) -> list[str]:
         if limits.solve:
-            found = best.checkmate
-            if found is None:  # no position, or the end of the process
+            result = best.checkmate
+            if result is None:  # no position, or the end of the process
                 return ["checkmate timeout"]
-            return [" ".join(("checkmate", *(found.moves if found.verdict == "mate" else (found.verdict,))))]
+            return [" ".join(("checkmate", *(result.moves if result.verdict == "mate" else (result.verdict,))))]
         if best.win:
             return [game_over_line(best.lines, mate=self.mate), "bestmove win"]
         if best.resign:

@@ -67,7 +67,7 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
     """
     keywords = {*numbers, "infinite", "ponder", "searchmoves"}
     seen: set[str] = set()
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     moves: list[str] = []
     complaints: list[str] = []
     i = 0
@@ -86,10 +86,10 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
             i += 1 if text else 0
             number = _whole(text)
             if number is not None:
-                found[word] = number
+                results[word] = number
             elif text or word not in optional:
                 complaints.append(f"go: {word} needs a whole number, not '{one_line(text, 40)}'; left out")
-    return GoWords(frozenset(seen), found, tuple(moves), tuple(complaints))
+    return GoWords(frozenset(seen), results, tuple(moves), tuple(complaints))
 
 
 _UCI_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
@@ -106,8 +106,8 @@ def read_uci_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
 
 
 def _whole(text: str) -> int | None:
-    found = _WHOLE.fullmatch(text)
-    if found is None:
+    match = _WHOLE.fullmatch(text)
+    if match is None:
         return None
-    size = int(found[2]) if len(found[2]) < 20 else _LARGEST
-    return min(size, _LARGEST) * (-1 if found[1] == "-" else 1)
+    size = int(match[2]) if len(match[2]) < 20 else _LARGEST
+    return min(size, _LARGEST) * (-1 if match[1] == "-" else 1)

@@ -92,8 +92,8 @@ class Parser(argparse.ArgumentParser):
 
     def subcommands(self) -> dict[str, Parser]:
         """The parsers of the subcommands by their names."""
-        found = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
-        return {name: parser for choices in found for name, parser in (choices or {}).items()}
+        results = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
+        return {name: parser for choices in results for name, parser in (choices or {}).items()}
 
     def options(self) -> dict[str, argparse.Action]:
         """The actions of the flags by their names, except those that no help shows."""

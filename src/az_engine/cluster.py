@@ -234,7 +234,7 @@ class Crew:
         if not self._count:
             room = self.ray.cluster_resources()
             shares = [(room.get("CPU", 0.0), self.needs.cpus), (room.get("GPU", 0.0), self.needs.gpus)]
-            self.size = max(1, min(int(there / each) for there, each in shares if each))
+            self.size = max(1, min(int(available / each) for available, each in shares if each))
         for place in range(1, self.size + 1):
             self._members.setdefault(place, _Member(place))
 
@@ -271,9 +271,9 @@ class Crew:
             member.proven, member.failures = True, 0
             done.append(Done(member.place, task, result))
             return
-        there, member.host = result
-        if there != (here := version("az-engine")):
-            raise ClusterError(f"{member.host} has az-engine {there}, here is {here}; install the same there")
+        available, member.host = result
+        if available != (ours := version("az-engine")):
+            raise ClusterError(f"{member.host} has az-engine {available}, here is {ours}; install the same there")
         member.ready = True
 
     def _look_after(self, member: _Member) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from az_engine.engine import precompile
 from az_engine.engine.games import get_game
-from az_engine.engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
+from az_engine.engine.games.encoder import GAME_ENCODER, SPARSE_ENCODER
 from az_engine.engine.kernels import cache
 from az_engine.engine.os.process import module_command
 
@@ -32,7 +32,7 @@ print(json.dumps(names))
 """
 
 
-def helper(cache: Path, encoder: str = OWN_ENCODER) -> subprocess.Popen[bytes]:
+def helper(cache: Path, encoder: str = GAME_ENCODER) -> subprocess.Popen[bytes]:
     """The helper, with a cache of its own."""
     command = module_command("az_engine.engine.precompile", "chess", encoder)
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(cache)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from az_engine.engine.games.encoder import OWN_ENCODER
+from az_engine.engine.games.encoder import GAME_ENCODER
 from az_engine.engine.nets.evaluator import Evaluator, Output, Planes
 from az_engine.engine.nets.netinfo import NetInfo
 
@@ -16,7 +16,7 @@ class FunctionEvaluator(Evaluator):
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = history
-        self.encoder = OWN_ENCODER
+        self.encoder = GAME_ENCODER
         self.description = "function"
         self._function = function
 

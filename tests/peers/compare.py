@@ -87,7 +87,7 @@ def _judge(path: Path, form: RecordFormat, count: Counter[str], modules: Path | 
         return
     count["games"] += len(records)
     for number, record in enumerate(records, 1):
-        count["nodes"] += sum(1 for _ in record.tree.walk())
+        count["nodes"] += sum(1 for _ in record.tree.descendants())
         if record.fault:
             count["with a fault, which is told"] += 1
             if number <= 2:
@@ -176,7 +176,7 @@ def _difference(ours: Tree, theirs: Tree) -> str:
 def _chess(tree: Node) -> Tree:
     """All nodes: [depth-first move, comments, NAGs, number of children]."""
     found = []
-    for node in tree.walk():
+    for node in tree.descendants():
         spent = "" if node.seconds is None else "emt"
         words = sorted(re.sub(r"\[%emt [^\]]*\]", "emt", node.comment).split()) + [spent] * bool(spent)
         found.append([node.move, sorted(words), node.before.split(), sorted(node.nags), len(node.children)])
@@ -198,7 +198,7 @@ def _python_chess(game: Any) -> Tree:
 def _shogi(tree: Node) -> Tree:
     """[move or end, comment, seconds] of all nodes."""
     found = []
-    for node in tree.walk():
+    for node in tree.descendants():
         move = "%" if node.end is not None else node.move
         if not node.move and ILLEGAL in node.more:
             continue
@@ -227,7 +227,7 @@ def _comment(text: str) -> str:
 def _properties(record: Record) -> Tree:
     """How many properties, and how many of each name, but moves that are no points."""
     count: Counter[str] = Counter()
-    for node in record.tree.walk():
+    for node in record.tree.descendants():
         count.update({name: len(values) for name, values in node.more.items() if name != ILLEGAL})
         count["C"] += bool(node.comment)
         count["moves"] += bool(node.move) and node.move != "skip"

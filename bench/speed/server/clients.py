@@ -131,20 +131,20 @@ class _Mover(Talker):
         if kind == "infinite":
             time.sleep(self.chance.uniform(0.0, 0.3))
             link.send("stop")
-        said = link.until("bestmove")
-        self._expect(said, ("readyok", "info", "bestmove", ""))  # a blank line keeps a GUI waiting while it loads
-        if sum(text == "readyok" for text in said) != 1 + before.count("isready"):
-            raise Fault("protocol", f"isready got another number of answers: {said}")
-        for text in said:
+        lines = link.until("bestmove")
+        self._expect(lines, ("readyok", "info", "bestmove", ""))  # a blank line keeps a GUI waiting while it loads
+        if sum(text == "readyok" for text in lines) != 1 + before.count("isready"):
+            raise Fault("protocol", f"isready got another number of answers: {lines}")
+        for text in lines:
             words = text.split()
             if words[0] == "bestmove":
-                found = words[1]
+                result = words[1]
             elif "pv" in words:
-                found = words[words.index("pv") + 1]
+                result = words[words.index("pv") + 1]
             else:
                 continue
-            if found not in mine:
-                raise Fault("wrong session", f"{found} came back, {mine} were searched: {text}")
+            if result not in mine:
+                raise Fault("wrong session", f"{result} came back, {mine} were searched: {text}")
 
     @staticmethod
     def _expect(lines: list[str], words: tuple[str, ...]) -> None:
@@ -159,7 +159,7 @@ class _Goer(Talker):
     def __init__(self, ports: Ports, number: int, seed: int) -> None:
         super().__init__(ports, number, seed)
         self.rules = get_game("go9")
-        self._asked = 1000 * number
+        self._number = 1000 * number
 
     def converse(self, ended: threading.Event) -> None:
         with Lines(self.ports) as link:
@@ -185,17 +185,17 @@ class _Goer(Talker):
         if move not in legal and move not in ("PASS", "RESIGN"):
             raise Fault("wrong session", f"{move} is not legal after {moves}")
 
-    def _ask(self, link: Lines, command: str, wanted: str | None = None) -> str:
+    def _ask(self, link: Lines, command: str, requested: str | None = None) -> str:
         """The answer to a command, which has this number and is a success."""
-        self._asked += 1
-        link.send(f"{self._asked} {command}")
+        self._number += 1
+        link.send(f"{self._number} {command}")
         lines = [link.line()]
         while lines[-1]:
             lines.append(link.line())
         mark, _, text = lines[0].partition(" ")
-        if mark[1:] != str(self._asked):
-            raise Fault("wrong session", f"{lines[0]} answers command {self._asked}")
-        if mark[0] != "=" or (wanted is not None and text != wanted):
+        if mark[1:] != str(self._number):
+            raise Fault("wrong session", f"{lines[0]} answers command {self._number}")
+        if mark[0] != "=" or (requested is not None and text != requested):
             raise Fault("protocol", f"{command}: {lines}")
         return text
 
@@ -211,14 +211,14 @@ class _Analyser(Talker):
             for _ in range(_ROUNDS):
                 if ended.is_set():
                     return
-                wanted = self._ask(link.send)
-                while wanted:
-                    self._hear(str(link.recv(_PATIENCE_S)), wanted)
+                requested = self._ask(link.send)
+                while requested:
+                    self._hear(str(link.recv(_PATIENCE_S)), requested)
                 self.rounds += 1
 
     def _ask(self, send: Any) -> set[tuple[str, int]]:
         """Send some queries and terminations; the final answers that they must get."""
-        wanted = set()
+        requested = set()
         moves = [["BW"[i % 2], f"{column}{self.chance.randint(1, 9)}"] for i, column in enumerate("ABCDEFGHJ")]
         for _ in range(self.chance.randint(1, 3)):
             name = f"{self.number}-{self.chance.getrandbits(40)}"
@@ -229,13 +229,13 @@ class _Analyser(Talker):
             if self.chance.random() < 0.3:
                 query["reportDuringSearchEvery"] = 0.1
             send(json.dumps(query))
-            wanted |= {(name, turn) for turn in turns}
+            requested |= {(name, turn) for turn in turns}
             if endless or self.chance.random() < 0.2:
                 time.sleep(self.chance.uniform(0.0, 0.2))
                 send(json.dumps({"id": f"{self.number}-stop", "action": "terminate", "terminateId": name}))
-        return wanted
+        return requested
 
-    def _hear(self, text: str, wanted: set[tuple[str, int]]) -> None:
+    def _hear(self, text: str, requested: set[tuple[str, int]]) -> None:
         answer = json.loads(text)
         if "error" in answer or "warning" in answer:
             raise Fault("protocol", text)
@@ -244,10 +244,10 @@ class _Analyser(Talker):
         if "action" in answer:
             return
         key = answer["id"], answer["turnNumber"]
-        if key not in wanted:
+        if key not in requested:
             raise Fault("protocol", f"one answer too many: {text[:200]}")
         if not answer["isDuringSearch"]:
-            wanted.discard(key)
+            requested.discard(key)
 
 
 def new_talker(ports: Ports, number: int, seed: int) -> Talker:

@@ -83,15 +83,15 @@ class _Server:
         command = [sys.executable, "-m", "az_engine", "serve", *limits, *flags]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self._process.stderr is not None
-        said = list[str]()
+        lines = list[str]()
         for line in self._process.stderr:
-            said.append(line)
+            lines.append(line)
             if '"ready"' in line:
                 ready = json.loads(line)
                 self.ports = Ports(int(ready["port"]), int(ready["http_port"]))
                 break
         else:
-            raise EngineProcessError(f"az-engine serve did not start: {''.join(said[-3:]).strip()}")
+            raise EngineProcessError(f"az-engine serve did not start: {''.join(lines[-3:]).strip()}")
         self.warnings: list[str] = []
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -205,13 +205,13 @@ def _soak(args: argparse.Namespace, server: _Server) -> Iterator[Measurement]:
 
 def _endless(server: _Server, count: int, links: ExitStack) -> list[Lines]:
     """Connections that search without end."""
-    found = []
+    results = []
     for _ in range(count):
         link = links.enter_context(Lines(server.ports))
         link.send("uci", "isready", "position startpos", "go infinite")
         link.until("readyok")
-        found.append(link)
-    return found
+        results.append(link)
+    return results
 
 
 def _pings(args: argparse.Namespace, server: _Server) -> Iterator[Measurement]:
@@ -233,10 +233,10 @@ def _pings(args: argparse.Namespace, server: _Server) -> Iterator[Measurement]:
             time.sleep(0.01)
     load = Path("/proc/loadavg").read_text().split()[0]
     note = f"{args.searches} sessions search, {args.pings} times; the machine's load was {load}"
-    for kind, found in times.items():
+    for kind, result in times.items():
         for percent in (50, 99):
             yield Measurement(
-                f"isready of a session that is {kind}, p{percent}", percentile(found, percent), "ms", note=note
+                f"isready of a session that is {kind}, p{percent}", percentile(result, percent), "ms", note=note
             )
 
 

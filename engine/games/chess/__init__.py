@@ -40,7 +40,7 @@ class Chess(Game):
 
     name = "chess"
     protocol = "uci"
-    own_options = (
+    special_options = (
         frozenset({"chess960", "limit_strength", "elo", "mate_plies", "transpositions", "score_type"})
         | BOOK_OPTIONS
         | TABLE_OPTIONS
@@ -54,7 +54,7 @@ class Chess(Game):
     quiescence = QUIESCENCE
     mate_within = ChessMate
     typical_moves = 45.0
-    calibration = Calibration(half=0.547, spread=0.238, men=0.413)  # report calibration --fit
+    calibration = Calibration(half=0.547, spread=0.238, pieces=0.413)  # report calibration --fit
 
     def __init__(self, *, chess960: bool = False) -> None:
         self._chess960 = chess960
@@ -142,12 +142,12 @@ class Chess(Game):
 
         return PolyglotBook(path, chess960=self._chess960)
 
-    def open_tables(self, folders: Sequence[str], *, most_men: int, rule50: bool) -> Tablebase:
+    def open_tables(self, folders: Sequence[str], *, most_pieces: int, rule50: bool) -> Tablebase:
         from .syzygy import SyzygyTables  # imports python-chess, which only endings need
 
-        return SyzygyTables(folders, most_men=most_men, rule50=rule50)
+        return SyzygyTables(folders, most_pieces=most_pieces, rule50=rule50)
 
-    def men(self, state: State) -> int:
+    def count_pieces(self, state: State) -> int:
         return int(state["white"] | state["black"]).bit_count()
 
     def of_record(self, record: Record) -> Game:

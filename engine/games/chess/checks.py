@@ -26,11 +26,11 @@ from .rules import MAX_MOVES, PLAY, make
 @device
 def _checks(s, moves, row):
     """Write the legal moves that may give check to moves[row], all that do and few others; returns their number."""
-    own, enemy = sides(s)
-    king, occupied = lowest_bit(s.kings & enemy), own | enemy
+    ours, enemy = sides(s)
+    king, occupied = lowest_bit(s.kings & enemy), ours | enemy
     straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
     near = pawn_attacks(bit(king), 1 - s.turn)
-    aim = Aim(near, KNIGHT_ATTACKS[king], diagonal, straight, _screens(s, own, enemy, king))
+    aim = Aim(near, KNIGHT_ATTACKS[king], diagonal, straight, _screens(s, ours, enemy, king))
     return generate_aimed(s, moves, row, aim)
 
 
@@ -41,23 +41,23 @@ def _list_checks(s, moves, row, legal):
 
 
 @device
-def _screens(s, own, enemy, king):
+def _screens(s, ours, enemy, king):
     """Own men that stand alone between an own slider and the enemy king."""
-    found = NONE
-    occupied = own | enemy
-    sliders = rook_attacks(king, NONE) & (s.rooks | s.queens) & own
+    result = NONE
+    occupied = ours | enemy
+    sliders = rook_attacks(king, NONE) & (s.rooks | s.queens) & ours
     while sliders:
         square, sliders = first(sliders)
         blockers = between_straight(king, square) & occupied
         if blockers & (blockers - np.uint64(1)) == NONE:
-            found |= blockers
-    sliders = bishop_attacks(king, NONE) & (s.bishops | s.queens) & own
+            result |= blockers
+    sliders = bishop_attacks(king, NONE) & (s.bishops | s.queens) & ours
     while sliders:
         square, sliders = first(sliders)
         blockers = between_diagonal(king, square) & occupied
         if blockers & (blockers - np.uint64(1)) == NONE:
-            found |= blockers
-    return found & own
+            result |= blockers
+    return result & ours
 
 
 @device

@@ -30,14 +30,14 @@ def exchange_beside(s, move, attacked):
 def exchange(s, move):
     """LOSES, EVEN or WINS (i64): the sign of what a legal move gains in pawns. Pins are not looked at."""
     source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
-    own, enemy = sides(s)
-    there = bit(target)
-    if own & there:  # castling
+    ours, enemy = sides(s)
+    target_mask = bit(target)
+    if ours & target_mask:  # castling
         return EVEN
     gain: Any = np.int64(0)
     moved = _VALUES[piece_at(s, source)]
-    occupied = (own | enemy) & ~bit(source)
-    if enemy & there:
+    occupied = (ours | enemy) & ~bit(source)
+    if enemy & target_mask:
         gain = _VALUES[piece_at(s, target)]
     elif moved == 1 and target == np.int64(s.ep):
         gain = 1
@@ -50,21 +50,21 @@ def exchange(s, move):
     attackers = _attackers(s, target, occupied)
     if attackers & enemy == NONE:
         return WINS if gain else EVEN
-    if gain and _reaches(s, target, occupied | there, attackers, gain - 1, moved):
+    if gain and _reaches(s, target, occupied | target_mask, attackers, gain - 1, moved):
         return WINS
-    return EVEN if gain == moved or _reaches(s, target, occupied | there, attackers, gain, moved) else LOSES
+    return EVEN if gain == moved or _reaches(s, target, occupied | target_mask, attackers, gain, moved) else LOSES
 
 
 @device
 def _attackers(s, square, occupied):
     """Men of both sides that attack a square, given the occupied squares."""
-    here = bit(square)
-    men = (KNIGHT_ATTACKS[square] & s.knights) | (KING_ATTACKS[square] & s.kings)
-    men |= pawn_attacks(here, WHITE) & s.pawns & s.black
-    men |= pawn_attacks(here, BLACK) & s.pawns & s.white
-    men |= rook_attacks(square, occupied) & (s.rooks | s.queens)
-    men |= bishop_attacks(square, occupied) & (s.bishops | s.queens)
-    return men & occupied
+    mask = bit(square)
+    pieces = (KNIGHT_ATTACKS[square] & s.knights) | (KING_ATTACKS[square] & s.kings)
+    pieces |= pawn_attacks(mask, WHITE) & s.pawns & s.black
+    pieces |= pawn_attacks(mask, BLACK) & s.pawns & s.white
+    pieces |= rook_attacks(square, occupied) & (s.rooks | s.queens)
+    pieces |= bishop_attacks(square, occupied) & (s.bishops | s.queens)
+    return pieces & occupied
 
 
 @device
@@ -73,14 +73,14 @@ def _reaches(s, target, occupied, attackers, ahead, moved):
 
     attackers: of the target, both sides'; the other side is to take first.
     """
-    own, enemy = sides(s)
+    ours, enemy = sides(s)
     stake = moved - ahead  # what the side to take gains if nobody takes back
     if stake <= 0:
         return True
     theirs, good = True, True
     while True:
         attackers &= occupied
-        mine = attackers & (enemy if theirs else own)
+        mine = attackers & (enemy if theirs else ours)
         theirs = not theirs
         if mine == NONE:
             return good
@@ -96,7 +96,7 @@ def _reaches(s, target, occupied, attackers, ahead, moved):
         elif mine & s.queens:
             taker, kind = mine & s.queens, 4
         else:  # the king takes only where nobody takes back
-            other = attackers & (enemy if theirs else own)
+            other = attackers & (enemy if theirs else ours)
             return not good if other else good
         stake = _VALUES[kind] - stake
         if stake < (1 if good else 0):

@@ -74,19 +74,19 @@ def _attacked_by(s, square, enemy, colour, occupied):
 
 @device
 def in_check(s):
-    own, enemy = sides(s)
-    return _attacked_by(s, lowest_bit(s.kings & own), enemy, np.int64(s.turn), own | enemy)
+    ours, enemy = sides(s)
+    return _attacked_by(s, lowest_bit(s.kings & ours), enemy, np.int64(s.turn), ours | enemy)
 
 
 @device
 def enemy_in_check(s):
     """Whether the side that is not to move is in check: such a position cannot arise in a game."""
-    own, enemy = sides(s)
-    return _attacked_by(s, lowest_bit(s.kings & enemy), own, 1 - np.int64(s.turn), own | enemy)
+    ours, enemy = sides(s)
+    return _attacked_by(s, lowest_bit(s.kings & enemy), ours, 1 - np.int64(s.turn), ours | enemy)
 
 
 @device
-def _pins_and_checks(s, own, enemy, king):
+def _pins_and_checks(s, ours, enemy, king):
     """(squares that end a check, diagonal pins, straight pins, number of checkers).
 
     The first is ALL without a check and empty in double check. A pinned man may move along its pin only: the pins are
@@ -100,7 +100,7 @@ def _pins_and_checks(s, own, enemy, king):
     while sliders:
         square, sliders = first(sliders)
         path = between_straight(king, square)
-        blockers = path & own
+        blockers = path & ours
         if blockers == NONE:
             checkers |= bit(square)
             evasions |= path | bit(square)
@@ -110,7 +110,7 @@ def _pins_and_checks(s, own, enemy, king):
     while sliders:
         square, sliders = first(sliders)
         path = between_diagonal(king, square)
-        blockers = path & own
+        blockers = path & ours
         if blockers == NONE:
             checkers |= bit(square)
             evasions |= path | bit(square)
@@ -126,9 +126,9 @@ def _pins_and_checks(s, own, enemy, king):
 
 
 @device
-def _king_danger(s, own, enemy, king):
+def _king_danger(s, ours, enemy, king):
     """Squares that the enemy attacks with the king off the board."""
-    occupied = (own | enemy) & ~bit(king)
+    occupied = (ours | enemy) & ~bit(king)
     return (
         slider_attacks((s.bishops | s.queens) & enemy, (s.rooks | s.queens) & enemy, occupied)
         | knight_attacks(s.knights & enemy)
@@ -140,28 +140,28 @@ def _king_danger(s, own, enemy, king):
 @device
 def king_can_move(s):
     """Whether the king has a legal move other than castling."""
-    own, enemy = sides(s)
-    king = lowest_bit(s.kings & own)
-    return KING_ATTACKS[king] & ~(own | _king_danger(s, own, enemy, king)) != NONE
+    ours, enemy = sides(s)
+    king = lowest_bit(s.kings & ours)
+    return KING_ATTACKS[king] & ~(ours | _king_danger(s, ours, enemy, king)) != NONE
 
 
 @device
-def _ep_is_safe(s, own, enemy, king, capturer):
+def _ep_is_safe(s, ours, enemy, king, capturer):
     """Whether taking en passant from ``capturer`` leaves the own king safe."""
     target = np.int64(s.ep)
     victim = target - 8 if s.turn == WHITE else target + 8
-    occupied = ((own | enemy) & ~(bit(capturer) | bit(victim))) | bit(target)
+    occupied = ((ours | enemy) & ~(bit(capturer) | bit(victim))) | bit(target)
     return not _attacked_by(s, king, enemy & ~bit(victim), np.int64(s.turn), occupied)
 
 
 @device
 def ep_is_legal(s):
     """Whether some pawn of the side to move can legally take en passant on ``s.ep``."""
-    own, enemy = sides(s)
-    capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & s.pawns & own
+    ours, enemy = sides(s)
+    capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & s.pawns & ours
     while capturers:
         square, capturers = first(capturers)
-        if _ep_is_safe(s, own, enemy, lowest_bit(s.kings & own), square):
+        if _ep_is_safe(s, ours, enemy, lowest_bit(s.kings & ours), square):
             return True
     return False
 
@@ -218,10 +218,10 @@ def _aimed_pawns(targets, aim, delta):
 
 
 @device
-def _pawn_moves(s, moves, row, n, men, king, limits, aim):
-    (own, enemy), (evasions, pinned_diagonal, pinned_straight) = men, limits
-    pawns = s.pawns & own
-    empty = ~(own | enemy)
+def _pawn_moves(s, moves, row, n, pieces, king, limits, aim):
+    (ours, enemy), (evasions, pinned_diagonal, pinned_straight) = pieces, limits
+    pawns = s.pawns & ours
+    empty = ~(ours | enemy)
     up = 8 if s.turn == WHITE else -8
     third = _RANK_3 if s.turn == WHITE else _RANK_6
 
@@ -243,7 +243,7 @@ def _pawn_moves(s, moves, row, n, men, king, limits, aim):
         capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & pawns
         while capturers:
             square, capturers = first(capturers)
-            if _ep_is_safe(s, own, enemy, king, square):
+            if _ep_is_safe(s, ours, enemy, king, square):
                 n = _emit(moves, row, n, square, bit(np.int64(s.ep)))
     return n
 
@@ -256,31 +256,31 @@ def _span(a, b):
 
 
 @device
-def _castling_moves(s, moves, row, n, men, king, danger, pinned_straight):
+def _castling_moves(s, moves, row, n, pieces, king, danger, pinned_straight):
     """danger: squares that the enemy attacks; None where they are not known yet."""
-    own, enemy = men
-    rooks = s.castling & own & ~pinned_straight
+    ours, enemy = pieces
+    rooks = s.castling & ours & ~pinned_straight
     while rooks:
         rook, rooks = first(rooks)
         rank = king & 56
         king_to = rank + (6 if rook > king else 2)
         rook_to = rank + (5 if rook > king else 3)
         king_path, rook_path = _span(king, king_to), _span(rook, rook_to)
-        others = (own | enemy) & ~(bit(king) | bit(rook))
+        others = (ours | enemy) & ~(bit(king) | bit(rook))
         if (king_path | rook_path) & others == NONE:
-            attacked = _king_danger(s, own, enemy, king) if danger is None else danger
+            attacked = _king_danger(s, ours, enemy, king) if danger is None else danger
             if king_path & attacked == NONE:
                 n = _emit(moves, row, n, king, bit(rook))
     return n
 
 
 @device
-def _king_moves(s, moves, row, men, king, danger, aim):
-    own, enemy = men
+def _king_moves(s, moves, row, pieces, king, danger, aim):
+    ours, enemy = pieces
     if aim is None:
-        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | danger))
+        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(ours | danger))
     if aim.free & bit(king):
-        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | _king_danger(s, own, enemy, king)))
+        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(ours | _king_danger(s, ours, enemy, king)))
     return 0
 
 
@@ -293,43 +293,43 @@ def generate(s, moves, row):
 @device
 def generate_aimed(s, moves, row, aim):
     """As :func:`generate`, but only the moves that ``aim`` wants: Aim, None for all."""
-    own, enemy = sides(s)
-    king = lowest_bit(s.kings & own)
-    evasions, pinned_diagonal, pinned_straight, checkers = _pins_and_checks(s, own, enemy, king)
-    danger = _king_danger(s, own, enemy, king) if aim is None else None
-    n = _king_moves(s, moves, row, (own, enemy), king, danger, aim)
+    ours, enemy = sides(s)
+    king = lowest_bit(s.kings & ours)
+    evasions, pinned_diagonal, pinned_straight, checkers = _pins_and_checks(s, ours, enemy, king)
+    danger = _king_danger(s, ours, enemy, king) if aim is None else None
+    n = _king_moves(s, moves, row, (ours, enemy), king, danger, aim)
     if checkers > 1:
         return n
-    occupied = own | enemy
-    allowed = ~own & evasions
+    occupied = ours | enemy
+    allowed = ~ours & evasions
 
     limits = evasions, pinned_diagonal, pinned_straight
-    n = _pawn_moves(s, moves, row, n, (own, enemy), king, limits, aim)
-    men = s.knights & own & ~(pinned_diagonal | pinned_straight)
-    while men:
-        square, men = first(men)
-        wanted = NONE if aim is None else aim.knight
-        n = _emit(moves, row, n, square, _aimed(KNIGHT_ATTACKS[square] & allowed, aim, square, wanted))
-    men = (s.bishops | s.queens) & own & ~pinned_straight
-    while men:
-        square, men = first(men)
+    n = _pawn_moves(s, moves, row, n, (ours, enemy), king, limits, aim)
+    pieces = s.knights & ours & ~(pinned_diagonal | pinned_straight)
+    while pieces:
+        square, pieces = first(pieces)
+        requested = NONE if aim is None else aim.knight
+        n = _emit(moves, row, n, square, _aimed(KNIGHT_ATTACKS[square] & allowed, aim, square, requested))
+    pieces = (s.bishops | s.queens) & ours & ~pinned_straight
+    while pieces:
+        square, pieces = first(pieces)
         targets = bishop_attacks(square, occupied) & allowed
         if pinned_diagonal & bit(square):
             targets &= pinned_diagonal
         if aim is not None:
-            wanted = aim.diagonal | aim.straight if s.queens & bit(square) else aim.diagonal
-            targets = _aimed(targets, aim, square, wanted)
+            requested = aim.diagonal | aim.straight if s.queens & bit(square) else aim.diagonal
+            targets = _aimed(targets, aim, square, requested)
         n = _emit(moves, row, n, square, targets)
-    men = (s.rooks | s.queens) & own & ~pinned_diagonal
-    while men:
-        square, men = first(men)
+    pieces = (s.rooks | s.queens) & ours & ~pinned_diagonal
+    while pieces:
+        square, pieces = first(pieces)
         targets = rook_attacks(square, occupied) & allowed
         if pinned_straight & bit(square):
             targets &= pinned_straight
         if aim is not None:
-            wanted = aim.diagonal | aim.straight if s.queens & bit(square) else aim.straight
-            targets = _aimed(targets, aim, square, wanted)
+            requested = aim.diagonal | aim.straight if s.queens & bit(square) else aim.straight
+            targets = _aimed(targets, aim, square, requested)
         n = _emit(moves, row, n, square, targets)
-    if checkers == 0 and s.castling & own:
-        n = _castling_moves(s, moves, row, n, (own, enemy), king, danger, pinned_straight)
+    if checkers == 0 and s.castling & ours:
+        n = _castling_moves(s, moves, row, n, (ours, enemy), king, danger, pinned_straight)
     return n

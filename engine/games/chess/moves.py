@@ -25,8 +25,8 @@ for _i, (_f, _r) in enumerate([(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, 
 def action_of(s, move):
     """The policy index (i64) of a legal move in a position."""
     source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
-    own = s.white if s.turn == WHITE else s.black
-    if own & bit(target) and source & 7 == 4 and (target & 7 == 0 or target & 7 == 7):  # castling from the e-file
+    ours = s.white if s.turn == WHITE else s.black
+    if ours & bit(target) and source & 7 == 4 and (target & 7 == 0 or target & 7 == 7):  # castling from the e-file
         target = source + 2 if target > source else source - 2
     if s.turn != WHITE:
         source ^= 56

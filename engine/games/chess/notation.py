@@ -36,17 +36,17 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     fields, added = completed(text, "FEN", _FIELDS)
     line = np.zeros(1, STATE)
     state = line[0]
-    men = _parse_board(fields[0])
-    _check_material(men)
-    for index, letter in men.items():
+    pieces = _parse_board(fields[0])
+    _check_material(pieces)
+    for index, letter in pieces.items():
         piece = _LETTERS.index(letter)
         state[PIECES[piece % 6]] |= np.uint64(1 << index)
         state["white" if piece < 6 else "black"] |= np.uint64(1 << index)
     if fields[1] not in ("w", "b"):
         raise PositionError(f"the side to move must be w or b, not {quoted(fields[1])}")
     state["turn"] = WHITE if fields[1] == "w" else BLACK
-    notes = added + _set_castling(state, men, fields[2], chess960)
-    notes += _set_en_passant(state, men, fields[3])
+    notes = added + _set_castling(state, pieces, fields[2], chess960)
+    notes += _set_en_passant(state, pieces, fields[3])
     plies = _parse_count(fields, 4, "half-move clock", 0)
     number = _parse_count(fields, 5, "move number", 1)
     state["rule50"] = plies
@@ -85,7 +85,7 @@ def _parse_board(text: str) -> dict[int, str]:
     ranks = text.split("/")
     if len(ranks) != 8:
         raise PositionError(f"a FEN's board has 8 ranks, this one has {len(ranks)}: {quoted(text)}")
-    men: dict[int, str] = {}
+    pieces: dict[int, str] = {}
     for row, rank in enumerate(ranks):
         odd = re.search(f"[^{_LETTERS}1-8]", rank)
         if odd:
@@ -93,13 +93,13 @@ def _parse_board(text: str) -> dict[int, str]:
         cells = re.sub("[1-8]", lambda empty: "." * int(empty[0]), rank)
         if len(cells) != 8:
             raise PositionError(f"rank {8 - row} of the FEN has {len(cells)} squares instead of 8: {quoted(rank)}")
-        men |= {8 * (7 - row) + file: letter for file, letter in enumerate(cells) if letter != "."}
-    return men
+        pieces |= {8 * (7 - row) + file: letter for file, letter in enumerate(cells) if letter != "."}
+    return pieces
 
 
-def _check_material(men: dict[int, str]) -> None:
+def _check_material(pieces: dict[int, str]) -> None:
     for side, letters in ((0, _LETTERS[:6]), (1, _LETTERS[6:])):
-        counts = [sum(letter == x for x in men.values()) for letter in letters]
+        counts = [sum(letter == x for x in pieces.values()) for letter in letters]
         if counts[KING] != 1:
             raise PositionError(f"{_SIDES[side]} has {counts[KING]} kings instead of one")
         if counts[PAWN] > 8:
@@ -107,12 +107,12 @@ def _check_material(men: dict[int, str]) -> None:
         promoted = sum(max(0, n - usual) for n, usual in zip(counts[1:], _USUAL[1:], strict=True))
         if promoted > 8 - counts[PAWN]:
             raise PositionError(f"{_SIDES[side]} has more pieces than eight pawns can have become")
-    for square, letter in men.items():
+    for square, letter in pieces.items():
         if letter in "Pp" and not 8 <= square < 56:
             raise PositionError(f"there is a pawn on {square_name(square)}, where no pawn can stand")
 
 
-def _set_castling(state: State, men: dict[int, str], text: str, chess960: bool) -> list[str]:
+def _set_castling(state: State, pieces: dict[int, str], text: str, chess960: bool) -> list[str]:
     if text == "-":
         return []
     if not re.fullmatch("[KQkqA-Ha-h]{1,8}", text):
@@ -120,24 +120,24 @@ def _set_castling(state: State, men: dict[int, str], text: str, chess960: bool) 
     notes = []
     for letter in text:
         rank, king, rook = (0, "K", "R") if letter.isupper() else (56, "k", "r")
-        files = {s - rank: m for s, m in men.items() if s & 56 == rank}
+        files = {s - rank: m for s, m in pieces.items() if s & 56 == rank}
         king_file = next((f for f, m in files.items() if m == king), None)
         rook_files = sorted(f for f, m in files.items() if m == rook)
-        wanted = None
+        requested = None
         if king_file is not None and letter in "Kk":
-            wanted = max((f for f in rook_files if f > king_file), default=None)
+            requested = max((f for f in rook_files if f > king_file), default=None)
         elif king_file is not None and letter in "Qq":
-            wanted = min((f for f in rook_files if f < king_file), default=None)
+            requested = min((f for f in rook_files if f < king_file), default=None)
         elif king_file is not None and "abcdefgh".index(letter.lower()) in rook_files:
-            wanted = "abcdefgh".index(letter.lower())
-        if wanted is None or king_file is None:
+            requested = "abcdefgh".index(letter.lower())
+        if requested is None or king_file is None:
             notes.append(f"castling right {letter} dropped: king and rook are not in place")
-        elif _taken(int(state["castling"]) >> rank & 0xFF, king_file, wanted):
+        elif _taken(int(state["castling"]) >> rank & 0xFF, king_file, requested):
             notes.append(f"castling right {letter} dropped: another rook on that side has it")
-        elif not chess960 and (king_file != 4 or wanted not in (0, 7)):
+        elif not chess960 and (king_file != 4 or requested not in (0, 7)):
             notes.append(f"castling right {letter} dropped: it needs UCI_Chess960")
         else:
-            state["castling"] |= np.uint64(1 << (rank + wanted))
+            state["castling"] |= np.uint64(1 << (rank + requested))
     return notes
 
 
@@ -147,7 +147,7 @@ def _taken(rights: int, king_file: int, rook_file: int) -> bool:
     return any(rights >> f & 1 for f in same_side)
 
 
-def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
+def _set_en_passant(state: State, pieces: dict[int, str], text: str) -> list[str]:
     state["ep"] = NO_SQUARE
     if text == "-":
         return []
@@ -155,8 +155,8 @@ def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
         raise PositionError(f"the en-passant field must be - or a square, not {quoted(text)}")
     square = "abcdefgh".index(text[0]) + 8 * (int(text[1]) - 1)
     up, rank, pawn = (8, 5, "p") if state["turn"] == WHITE else (-8, 2, "P")
-    behind_is_free = square not in men and square + up not in men if square >> 3 == rank else False
-    if not behind_is_free or men.get(square - up) != pawn:
+    behind_is_free = square not in pieces and square + up not in pieces if square >> 3 == rank else False
+    if not behind_is_free or pieces.get(square - up) != pawn:
         return [f"en-passant square {text} dropped: no pawn has just passed it"]
     state["ep"] = square
     return []
@@ -172,9 +172,9 @@ def _parse_count(fields: list[str], index: int, what: str, default: int) -> int:
 
 def format_fen(state: State) -> str:
     """The FEN of one State[]; the en-passant square only where taking is legal, X-FEN castling letters."""
-    men, rows = _letters(state), []
+    pieces, rows = _letters(state), []
     for rank in range(7, -1, -1):
-        row = "".join(men[8 * rank : 8 * rank + 8])
+        row = "".join(pieces[8 * rank : 8 * rank + 8])
         rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), row))
     turn = int(state["turn"])
     ep = "-" if state["ep"] == NO_SQUARE else square_name(int(state["ep"]))
@@ -197,9 +197,9 @@ def _letters(state: State) -> list[str]:
 def _format_castling(state: State) -> str:
     text = ""
     for side, rank in (("white", 0), ("black", 56)):
-        men = int(state[side])
-        king = (int(state["kings"]) & men).bit_length() - 1
-        rooks = [s for s in range(rank, rank + 8) if (int(state["rooks"]) & men) >> s & 1]
+        pieces = int(state[side])
+        king = (int(state["kings"]) & pieces).bit_length() - 1
+        rooks = [s for s in range(rank, rank + 8) if (int(state["rooks"]) & pieces) >> s & 1]
         rights = [s for s in rooks if int(state["castling"]) >> s & 1]
         for square in sorted(rights, reverse=True):
             outermost = square == (max(rooks) if square > king else min(rooks))
@@ -214,8 +214,8 @@ _PROMOTIONS = "", "n", "b", "r", "q"
 
 def is_castling(state: State, move: int) -> bool:
     """Whether a legal move is castling (the king taking its own rook)."""
-    own = int(state["white" if state["turn"] == WHITE else "black"])
-    return bool(own >> (move >> 6 & 63) & 1)
+    ours = int(state["white" if state["turn"] == WHITE else "black"])
+    return bool(ours >> (move >> 6 & 63) & 1)
 
 
 def format_plain(move: int) -> str:

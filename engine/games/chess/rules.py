@@ -53,7 +53,7 @@ def make(s, d, move):
     """Play a legal move: ``d`` becomes the position after it. ``d.repetitions`` is left 0 for the caller to count."""
     source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
     us = np.int64(s.turn)
-    own, enemy = sides(s)
+    ours, enemy = sides(s)
     up = 8 if us == WHITE else -8
     piece = piece_at(s, source)
     key = s.key ^ TURN_KEY
@@ -66,20 +66,20 @@ def make(s, d, move):
     d.ply = s.ply + 1 if s.ply < 65535 else 65535
     d.rule50 = s.rule50 + 1 if s.rule50 < 65535 else 65535
 
-    lost_rights = s.castling & (bit(source) | bit(target) | (own if piece == 5 else NONE))
+    lost_rights = s.castling & (bit(source) | bit(target) | (ours if piece == 5 else NONE))
     d.castling = s.castling ^ lost_rights
     while lost_rights:
         square, lost_rights = first(lost_rights)
         key ^= CASTLING_KEYS[square]
 
-    if own & bit(target):  # castling
+    if ours & bit(target):  # castling
         rank = source & 56
         king_to = rank + (6 if target > source else 2)
         rook_to = rank + (5 if target > source else 3)
         d.pawns, d.knights, d.bishops, d.queens = s.pawns, s.knights, s.bishops, s.queens
         d.kings = (s.kings & ~bit(source)) | bit(king_to)
         d.rooks = (s.rooks & ~bit(target)) | bit(rook_to)
-        own = (own & ~(bit(source) | bit(target))) | bit(king_to) | bit(rook_to)
+        ours = (ours & ~(bit(source) | bit(target))) | bit(king_to) | bit(rook_to)
         key ^= _piece_key(us, 5, source) ^ _piece_key(us, 5, king_to)
         key ^= _piece_key(us, 3, target) ^ _piece_key(us, 3, rook_to)
     else:
@@ -90,7 +90,7 @@ def make(s, d, move):
         d.queens = _moved(s.queens, source, target)
         d.kings = _moved(s.kings, source, target)
         key ^= _piece_key(us, piece, source) ^ _piece_key(us, piece, target)
-        own = _moved(own, source, target)
+        ours = _moved(ours, source, target)
         if enemy & bit(target):
             key ^= _piece_key(1 - us, piece_at(s, target), target)
             enemy &= ~bit(target)
@@ -113,7 +113,7 @@ def make(s, d, move):
                 d.pawns &= ~bit(victim)
                 enemy &= ~bit(victim)
                 key ^= _piece_key(1 - us, 0, victim)
-    d.white, d.black = (own, enemy) if us == WHITE else (enemy, own)
+    d.white, d.black = (ours, enemy) if us == WHITE else (enemy, ours)
     if piece == 0 and target - source == 2 * up:
         d.ep = source + up
         if pawn_attacks(bit(source + up), us) & d.pawns & enemy:
@@ -131,9 +131,9 @@ def settle(s):
     if s.ep != NO_SQUARE and not ep_is_legal(s):
         s.ep = NO_SQUARE
     key = NONE
-    men = s.white | s.black
-    while men:
-        square, men = first(men)
+    pieces = s.white | s.black
+    while pieces:
+        square, pieces = first(pieces)
         colour = 0 if s.white & bit(square) else 1
         key ^= _piece_key(colour, piece_at(s, square), square)
     rooks = s.castling
@@ -155,8 +155,8 @@ def insufficient_material(s):
     """
     if s.pawns | s.rooks | s.queens:
         return False
-    men = popcount(s.white | s.black)
-    if men <= 3:
+    pieces = popcount(s.white | s.black)
+    if pieces <= 3:
         return True
     if s.knights:
         return False

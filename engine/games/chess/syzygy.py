@@ -20,30 +20,30 @@ from .notation import format_fen, format_uci
 from .state import PIECES, WHITE
 
 State = NDArray[np.void]
-OWN_TABLES = Path(__file__).parent / "tables"  # three and four men
+BUNDLED_TABLES = Path(__file__).parent / "tables"  # three and four men
 
 
 class SyzygyTables(Tablebase):
     """The tables in some folders, and those inside the package. Opened files stay open."""
 
-    def __init__(self, folders: Sequence[str], *, most_men: int, rule50: bool) -> None:
+    def __init__(self, folders: Sequence[str], *, most_pieces: int, rule50: bool) -> None:
         self.problems: list[str] = []
         self._rule50 = rule50
         self._tables = chess.syzygy.Tablebase()
-        self._tables.add_directory(str(OWN_TABLES))
+        self._tables.add_directory(str(BUNDLED_TABLES))
         for folder in folders:
             try:
-                found = self._tables.add_directory(folder)
+                result = self._tables.add_directory(folder)
             except OSError as error:
                 self.problems.append(f"SyzygyPath: the folder {folder!r} cannot be read ({error.strerror})")
                 continue
-            if not found:
+            if not result:
                 self.problems.append(f"SyzygyPath: the folder {folder!r} holds no Syzygy tables (.rtbw, .rtbz)")
         largest = max((len(name) - 1 for name in self._tables.wdl), default=0)
-        self.most_men = min(most_men, largest)
+        self.most_pieces = min(most_pieces, largest)
 
     def outcome(self, state: State) -> int | None:
-        if state["rule50"] or state["castling"] or _men(state) > self.most_men:
+        if state["rule50"] or state["castling"] or _count_pieces(state) > self.most_pieces:
             return None
         wdl = self._tables.get_wdl(_board(state))
         if wdl is None:
@@ -53,7 +53,7 @@ class SyzygyTables(Tablebase):
 
     def rank_moves(self, line: State, moves: NDArray[np.uint16]) -> list[tuple[int, int]] | None:
         state = line[-1]
-        if state["castling"] or _men(state) > self.most_men:
+        if state["castling"] or _count_pieces(state) > self.most_pieces:
             return None
         board = chess.Board(format_fen(state))
         ranks = []
@@ -90,7 +90,7 @@ class SyzygyTables(Tablebase):
         return WIN if wdl > 0 else LOSS if wdl < 0 else DRAW
 
 
-def _men(state: State) -> int:
+def _count_pieces(state: State) -> int:
     return int(state["white"] | state["black"]).bit_count()
 
 

@@ -45,17 +45,17 @@ def _advise_on(t, cell, turn, leaves, b, known):
         t.done[t.queue[i]] = 1
     if stones < _MATTERS:
         return known
-    own, first, second = t.colour[cell] == turn, np.int64(t.liberty[0]), np.int64(t.liberty[1])
-    least = (_SAVE if own else _CATCH) * np.float32(min(stones, _STONES))
+    ours, first, second = t.colour[cell] == turn, np.int64(t.liberty[0]), np.int64(t.liberty[1])
+    least = (_SAVE if ours else _CATCH) * np.float32(min(stones, _STONES))
     if liberties == 2:
-        for k in range(0 if own else 2):
+        for k in range(0 if ours else 2):
             move = first if k == 0 else second
             if catches(t, cell, move):
                 known = _note(t, leaves, b, known, move, least, np.float32(1))
     elif not is_caught(t, cell):
-        if not own or escapes(t, cell, first):
+        if not ours or escapes(t, cell, first):
             known = _note(t, leaves, b, known, first, least, np.float32(1))
-    elif own and not captures(t, first, turn):
+    elif ours and not captures(t, first, turn):
         known = _note(t, leaves, b, known, first, np.float32(0), _VAIN)
     return known
 

@@ -244,10 +244,10 @@ def area(b):
             count, done = np.int64(1), np.int64(0)
             black = white = False
             while done < count:
-                here = np.int64(b.stack[done])
+                point = np.int64(b.stack[done])
                 done += 1
                 for k in range(4):
-                    q = np.int64(b.near[4 * here + k])
+                    q = np.int64(b.near[4 * point + k])
                     c = b.colour[q]
                     if c == BLACK:
                         black = True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_OWN = 1 / 30  # of the board's points: so near the komi that it has learned, the net's own chance counts
+_NEAR = 1 / 30  # of the board's points: so near the komi that it has learned, the net's own chance counts
 _SURE, _UNSURE = 0.7, 0.57  # scale of the final lead: of a board whose owners are known, and for each point of spread
 _TYPICAL = 0.04  # scale where the net does not tell owners, for each point of the board
 _LEAST = 1e-4  # chances that are told apart
@@ -42,7 +42,7 @@ def chances(
     mean = usual + scale * np.log(p / (1 - p))
     if scores is None and owners is not None:
         scores = owners.sum(axis=1)
-    reach = _OWN * points
+    reach = _NEAR * points
 
     def short(threshold: Floats) -> Floats:
         """By how many scales the mean falls short of a threshold: never less for a greater one."""

@@ -90,10 +90,10 @@ def count(t, cell, most):
     t.mark[cell] = t.epoch
     stones, done, liberties = 1, 0, 0
     while done < stones:
-        here = np.int64(t.queue[done])
+        point = np.int64(t.queue[done])
         done += 1
         for k in range(4):
-            q = _neighbour(t, here, k)
+            q = _neighbour(t, point, k)
             if t.mark[q] == t.epoch:
                 continue
             if t.colour[q] == EMPTY:
@@ -159,13 +159,13 @@ def _add_captures(t, stones, colour, begin, end):
 
     The chain's stones are moved into the room behind the stretch while its neighbours are looked at.
     """
-    own = _CHOICES
+    ours = _CHOICES
     for i in range(stones):
-        t.choice[own + i] = t.queue[i]
+        t.choice[ours + i] = t.queue[i]
     entered = t.epoch
     for i in range(stones):
         for k in range(4):
-            q = _neighbour(t, np.int64(t.choice[own + i]), k)
+            q = _neighbour(t, np.int64(t.choice[ours + i]), k)
             if t.colour[q] != 1 - colour or t.mark[q] > entered:
                 continue
             if count(t, q, 2)[0] == 1:
@@ -181,7 +181,7 @@ def _add_captures(t, stones, colour, begin, end):
 @device
 def _takes_ko(t, cell, colour):
     """Whether a stone of ``colour`` on an empty cell would take a single stone in a ko."""
-    found = np.int64(-1)
+    result = np.int64(-1)
     for k in range(4):
         q = _neighbour(t, cell, k)
         if t.colour[q] == EDGE:
@@ -189,10 +189,10 @@ def _takes_ko(t, cell, colour):
         if t.colour[q] != 1 - colour:
             return False
         if count(t, q, 2)[0] == 1:
-            if found >= 0:
+            if result >= 0:
                 return False
-            found = q
-    return found >= 0 and count(t, found, 2)[1] == 1
+            result = q
+    return result >= 0 and count(t, result, 2)[1] == 1
 
 
 @device

@@ -48,10 +48,10 @@ def point_of(text: str, columns: int, rows: int) -> int:
 
 def half_points(komi: float) -> int:
     """Komi in half points. Errors: PositionError when it is none."""
-    halves = 2 * komi
-    if not (abs(halves) <= _MOST_KOMI and halves == int(halves)):
+    doubled = 2 * komi
+    if not (abs(doubled) <= _MOST_KOMI and doubled == int(doubled)):
         raise PositionError(f"komi must be a number of half points from -8000 to 8000, not {komi}")
-    return int(halves)
+    return int(doubled)
 
 
 def empty_board(columns: int, rows: int, komi: float, rules: str) -> State:

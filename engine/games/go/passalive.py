@@ -61,11 +61,11 @@ def _find_regions(b, w, colour, suicide):
         w.visited[start] = 1
         end += 1
         while done < end:
-            here = np.int64(w.queue[done])
+            point = np.int64(w.queue[done])
             done += 1
-            w.region[here] = count
+            w.region[point] = count
             for k in range(4):
-                q = np.int64(b.near[4 * here + k])
+                q = np.int64(b.near[4 * point + k])
                 if q < b.points and b.colour[q] != colour and not w.visited[q]:
                     w.visited[q] = 1
                     w.queue[end] = q
@@ -138,17 +138,17 @@ def _claim(b, w, colour, suicide):
     for r in range(count):
         inner, enemies = 0, False
         for i in range(w.begin[r], w.begin[r + 1]):
-            here = np.int64(w.queue[i])
-            enemies |= b.colour[here] == 1 - colour
+            point = np.int64(w.queue[i])
+            enemies |= b.colour[point] == 1 - colour
             inside = True
             for k in range(4):
-                inside &= b.colour[b.near[4 * here + k]] != colour
+                inside &= b.colour[b.near[4 * point + k]] != colour
             inner += inside
         whole = not w.spoiled[r] and (inner <= 1 or not enemies)
         for i in range(w.begin[r], w.begin[r + 1]):
-            here = np.int64(w.queue[i])
-            if whole or (not enemies and w.owner[here] == EMPTY):
-                w.owner[here] = colour
+            point = np.int64(w.queue[i])
+            if whole or (not enemies and w.owner[point] == EMPTY):
+                w.owner[point] = colour
 
 
 @device
@@ -217,12 +217,12 @@ def tax_seki(b, w):
         w.visited[start] = 1
         end, done, seki = 1, 0, False
         while done < end:
-            here = np.int64(w.queue[done])
+            point = np.int64(w.queue[done])
             done += 1
-            if b.colour[here] == colour and not seki:
-                seki = _in_atari(b, here)
+            if b.colour[point] == colour and not seki:
+                seki = _in_atari(b, point)
             for k in range(4):
-                q = np.int64(b.near[4 * here + k])
+                q = np.int64(b.near[4 * point + k])
                 if q >= b.points:
                     continue
                 if w.owner[q] == EMPTY and b.colour[q] == EMPTY:
@@ -233,8 +233,8 @@ def tax_seki(b, w):
                     end += 1
         if seki:
             for i in range(end):
-                here = np.int64(w.queue[i])
-                w.visited[here] = 1 if b.colour[here] == colour else _TAKEN
+                point = np.int64(w.queue[i])
+                w.visited[point] = 1 if b.colour[point] == colour else _TAKEN
     for p in range(b.points):
         if w.visited[p] == _TAKEN:
             w.owner[p] = EMPTY

@@ -24,12 +24,12 @@ def pattern(work, states, at):
     if p < b.points:
         for row in range(p // columns - _REACH, p // columns + _REACH + 1):
             for column in range(p % columns - _REACH, p % columns + _REACH + 1):
-                there = np.int64(EDGE)
+                contents = np.int64(EDGE)
                 if 0 <= row < rows and 0 <= column < columns:
                     q = row * columns + column
-                    there = np.int64(b.colour[q])
-                    if there < EMPTY:
-                        there += 8 if b.liberties[b.head[q]] >= _MANY else 4
-                key = chain(key, np.uint64(there))
+                    contents = np.int64(b.colour[q])
+                    if contents < EMPTY:
+                        contents += 8 if b.liberties[b.head[q]] >= _MANY else 4
+                key = chain(key, np.uint64(contents))
     key = chain(key, np.uint64(p))
     return np.int64(max(key >> np.uint64(48), np.uint64(1)))

@@ -74,12 +74,12 @@ def occurred(past, seen, count, what):
     bit = what & _BITS
     if not (seen[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & _1:
         return False
-    found = False
+    result = False
     for i in range(count):
         if past[i] == what:
-            found = True
+            result = True
             break
-    return found
+    return result
 
 
 @device
@@ -181,11 +181,11 @@ def _group_tax(b):
         b.stack[0] = start
         count, done, empty = np.int64(1), np.int64(0), np.int64(0)
         while done < count:
-            here = np.int64(b.stack[done])
+            point = np.int64(b.stack[done])
             done += 1
-            empty += b.colour[here] == EMPTY
+            empty += b.colour[point] == EMPTY
             for k in range(4):
-                q = np.int64(b.near[4 * here + k])
+                q = np.int64(b.near[4 * point + k])
                 if q < b.points and b.owner[q] == who | _UNSEEN:
                     b.owner[q] = who
                     b.stack[count] = q

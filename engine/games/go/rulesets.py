@@ -81,11 +81,11 @@ def rule_set(name: str) -> RuleSet:
     for rules in RULE_SETS:
         if name in (rules.name, rules.description):
             return rules
-    found = _DESCRIPTION.fullmatch(name)
-    if found is None:
+    match = _DESCRIPTION.fullmatch(name)
+    if match is None:
         known = ", ".join(rules.name for rules in RULE_SETS)
         raise PositionError(f"no rule set is called {name[:40]!r}; there are {known}")
-    ko, scoring, tax, suicide, button, bonus, friendly = found.groups()
+    ko, scoring, tax, suicide, button, bonus, friendly = match.groups()
     return RuleSet(
         name,
         _KO.index(ko),

@@ -163,7 +163,7 @@ def _near(p: int, columns: int, points: int) -> tuple[int, ...]:
 
 def _regions(values: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
     """The connected regions of equal values on a board u1[H * W]."""
-    found: list[frozenset[int]] = []
+    results: list[frozenset[int]] = []
     seen = set[int]()
     for start in range(len(values)):
         if start in seen:
@@ -175,8 +175,8 @@ def _regions(values: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
                     region.add(q)
                     waiting.append(q)
         seen |= region
-        found.append(frozenset(region))
-    return found
+        results.append(frozenset(region))
+    return results
 
 
 def _seki(board: NDArray[np.uint8], owner: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:

@@ -63,7 +63,9 @@ class Shogi(Game):
 
     name = "shogi"
     protocol = "usi"
-    own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies", "eval_coef", *BOOK_OPTIONS})
+    special_options = frozenset(
+        {"max_plies", "entering_king_rule", "all_moves", "mate_plies", "eval_coef", *BOOK_OPTIONS}
+    )
     sides = ("Black", "White")
     pieces = "tiles"
     openings = OPENINGS

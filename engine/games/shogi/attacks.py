@@ -27,12 +27,12 @@ def _words(squares: set[int]) -> tuple[int, int]:
 
 
 def _reach(square: int, steps: list[tuple[int, int]]) -> set[int]:
-    found = set()
+    results = set()
     for df, dr in steps:
         f, r = square // 9 + df, square % 9 + dr
         if 0 <= f < 9 and 0 <= r < 9:
-            found.add(9 * f + r)
-    return found
+            results.add(9 * f + r)
+    return results
 
 
 def _leaper(steps: list[tuple[int, int]]) -> Table:
@@ -170,25 +170,25 @@ def lance_attacks(square, side, occupied):
 
 
 @device
-def reach(man, side, square, occupied):
+def reach(piece, side, square, occupied):
     """Squares that a man (1 .. 14) of a side attacks, blockers of either side included."""
-    if man == PAWN:
+    if piece == PAWN:
         return side_lookup(PAWN_STEPS, side, square)
-    if man == LANCE:
+    if piece == LANCE:
         return lance_attacks(square, side, occupied)
-    if man == KNIGHT:
+    if piece == KNIGHT:
         return side_lookup(KNIGHT_STEPS, side, square)
-    if man == SILVER:
+    if piece == SILVER:
         return side_lookup(SILVER_STEPS, side, square)
-    if man == KING:
+    if piece == KING:
         return lookup(KING_STEPS, square)
-    if man == BISHOP:
+    if piece == BISHOP:
         return bishop_attacks(square, occupied)
-    if man == ROOK:
+    if piece == ROOK:
         return rook_attacks(square, occupied)
-    if man == PROMOTED + BISHOP:
+    if piece == PROMOTED + BISHOP:
         return bishop_attacks(square, occupied) | lookup(KING_STEPS, square)
-    if man == PROMOTED + ROOK:
+    if piece == PROMOTED + ROOK:
         return rook_attacks(square, occupied) | lookup(KING_STEPS, square)
     return side_lookup(GOLD_STEPS, side, square)
 

@@ -51,15 +51,15 @@ class YaneuraOuBook(Book):
 
     def find(self, state: State) -> list[BookMove]:
         board, side, hands, _ = format_sfen(state).split()
-        found = self._moves(f"{board} {side} {hands}")
-        if not found:
+        results = self._moves(f"{board} {side} {hands}")
+        if not results:
             reversed_board = re.sub(r"([A-Za-z])\+", r"+\1", board[::-1].swapcase())
             turned = f"{reversed_board} {'w' if side == 'b' else 'b'} {_turned_hands(hands)}"
-            found = [(_turned_move(move), score, count) for move, score, count in self._moves(turned)]
-        if not found:
+            results = [(_turned_move(move), score, count) for move, score, count in self._moves(turned)]
+        if not results:
             return []
-        best = max(score for _, score, _ in found)
-        return [BookMove(move, max(count, 1)) for move, score, count in found if score >= best - _BEST_WITHIN]
+        best = max(score for _, score, _ in results)
+        return [BookMove(move, max(count, 1)) for move, score, count in results if score >= best - _BEST_WITHIN]
 
     def _moves(self, position: str) -> list[tuple[str, int, int]]:
         """(move, score, count) of a position without its ply."""
@@ -101,9 +101,9 @@ def apery_key(state: State) -> int:
     """The key of one State[] in Apery's books: its board, the mover's hand and the side to move."""
     pieces, hands, turn = _apery_keys()
     key, side = 0, int(state["turn"])
-    for square, man in enumerate(state["board"].tolist()):
-        if man:
-            key ^= pieces[man * SQUARES + square]
+    for square, piece in enumerate(state["board"].tolist()):
+        if piece:
+            key ^= pieces[piece * SQUARES + square]
     for place, kind in enumerate(_HAND_ORDER):
         key ^= hands[place * 19 + int(state["hands"][side][kind])]
     return key ^ turn if side else key

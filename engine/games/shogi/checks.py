@@ -36,23 +36,23 @@ from .rules import (
     pawn_mates,
     pins_and_checks,
 )
-from .state import BISHOPS, BLACK_MEN, HELD, KNIGHT, LANCE, LANCES, PAWN, PAWNS, PROMOTED, ROOKS
+from .state import BISHOPS, BLACK_PIECES, HELD, KNIGHT, LANCE, LANCES, PAWN, PAWNS, PROMOTED, ROOKS
 
 
 @device
 def checks(s, moves, row):
     """Write the legal moves that give check to moves[row] and return their number (i64)."""
     us = np.int64(s.turn)
-    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
+    ours, enemy = set_of(s, BLACK_PIECES + us), set_of(s, BLACK_PIECES + 1 - us)
     king, target = np.int64(s.kings[us]), np.int64(s.kings[1 - us])
-    occupied = own | enemy
-    evasions, pinned, checkers = pins_and_checks(s, us, own, enemy, king)
-    screens = screens_of(s, us, target, occupied) & own
+    occupied = ours | enemy
+    evasions, pinned, checkers = pins_and_checks(s, us, ours, enemy, king)
+    screens = screens_of(s, us, target, occupied) & ours
 
     n = np.int64(0)
     if screens & bit(king):
         danger = attacked_squares(s, 1 - us, occupied & ~bit(king), king)
-        n = emit(moves, row, n, king, lookup(KING_STEPS, king) & ~(own | danger | line_from(target, king)))
+        n = emit(moves, row, n, king, lookup(KING_STEPS, king) & ~(ours | danger | line_from(target, king)))
     if checkers > 1:
         return n
     end = board_moves(s, moves, row, n, occupied, evasions, pinned)
@@ -69,18 +69,18 @@ def screens_of(s, side, target, occupied):
 
     One's own gives check by moving off the line when the enemy king is there; the enemy's is pinned.
     """
-    found = nothing()
+    result = nothing()
     sliders = (
         (lookup(ROOK_LINES, target) & set_of(s, ROOKS))
         | (lookup(BISHOP_LINES, target) & set_of(s, BISHOPS))
         | (side_lookup(LANCE_RAYS, 1 - side, target) & set_of(s, LANCES))
-    ) & set_of(s, BLACK_MEN + side)
+    ) & set_of(s, BLACK_PIECES + side)
     while sliders:
         square, sliders = first(sliders)
         blockers = between(target, square) & occupied
         if blockers and not first(blockers)[1]:
-            found |= blockers
-    return found
+            result |= blockers
+    return result
 
 
 @device
@@ -90,8 +90,8 @@ def _keep_checks(s, moves, row, n, end, screens):
     screens: the own men that stand alone between an own slider and the enemy king.
     """
     us = np.int64(s.turn)
-    occupied, target = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1), np.int64(s.kings[1 - us])
-    source, man, wanted = np.int64(-1), np.int64(-1), nothing()
+    occupied, target = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1), np.int64(s.kings[1 - us])
+    source, piece, requested = np.int64(-1), np.int64(-1), nothing()
     for i in range(n, end):
         move = np.int64(moves[row, i])
         origin = (move >> 7) & 127
@@ -99,12 +99,12 @@ def _keep_checks(s, moves, row, n, end, screens):
             moved = origin - DROPS + 1
         else:
             moved = np.int64(s.board[origin] & 15) + (PROMOTED if move & PROMOTES else 0)
-        if moved != man or origin != source:  # moves of one man follow each other
-            source, man = origin, moved
-            wanted = reach(man, 1 - us, target, occupied)
+        if moved != piece or origin != source:  # moves of one man follow each other
+            source, piece = origin, moved
+            requested = reach(piece, 1 - us, target, occupied)
             if origin < DROPS and screens & bit(source):
-                wanted |= ~line_from(target, source)
-        if wanted & bit(move & 127):
+                requested |= ~line_from(target, source)
+        if requested & bit(move & 127):
             moves[row, n] = move
             n += 1
     return n
@@ -114,29 +114,29 @@ def _keep_checks(s, moves, row, n, end, screens):
 def _drops(s, moves, row, n, empty):
     """Append the drops on ``empty`` squares that give check."""
     us = np.int64(s.turn)
-    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
-    occupied, target = own | enemy, np.int64(s.kings[1 - us])
-    for man in range(PAWN, HELD + 1):
-        if not s.hands[us, man - 1]:
+    ours, enemy = set_of(s, BLACK_PIECES + us), set_of(s, BLACK_PIECES + 1 - us)
+    occupied, target = ours | enemy, np.int64(s.kings[1 - us])
+    for piece in range(PAWN, HELD + 1):
+        if not s.hands[us, piece - 1]:
             continue
-        squares = empty & reach(man, 1 - us, target, occupied)
-        if man == PAWN:
-            squares &= files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
-            if squares and pawn_mates(s, us, own, enemy):
+        squares = empty & reach(piece, 1 - us, target, occupied)
+        if piece == PAWN:
+            squares &= files_without(set_of(s, PAWNS) & ours) & ~lookup(LAST, us)
+            if squares and pawn_mates(s, us, ours, enemy):
                 continue
-        elif man == LANCE:
+        elif piece == LANCE:
             squares &= ~lookup(LAST, us)
-        elif man == KNIGHT:
+        elif piece == KNIGHT:
             squares &= ~lookup(LAST_TWO, us)
-        n = emit(moves, row, n, DROPS + man - 1, squares)
+        n = emit(moves, row, n, DROPS + piece - 1, squares)
     return n
 
 
 @device
 def _keep_all_checks(s, moves, row, legal):
     us = np.int64(s.turn)
-    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
-    screens = screens_of(s, us, np.int64(s.kings[1 - us]), own | enemy) & own
+    ours, enemy = set_of(s, BLACK_PIECES + us), set_of(s, BLACK_PIECES + 1 - us)
+    screens = screens_of(s, us, np.int64(s.kings[1 - us]), ours | enemy) & ours
     return _keep_checks(s, moves, row, np.int64(0), legal, screens)
 
 

@@ -11,7 +11,7 @@ from .attacks import ZONES, bit, lookup, set_of
 from .state import (
     BISHOP,
     BISHOPS,
-    BLACK_MEN,
+    BLACK_PIECES,
     HELD,
     NO_RULE,
     POINTS_24,
@@ -22,10 +22,10 @@ from .state import (
     SQUARES,
     TRY,
     WHITE,
-    WHITE_MEN,
+    WHITE_PIECES,
 )
 
-_MEN_TO_DECLARE = 10
+_PIECES_TO_DECLARE = 10
 _POINTS = (28, 27)  # needed by black and white under the 27-point rule
 _POINTS_OF_24 = 31  # needed to win under the 24-point rule
 _ALL_POINTS = 54  # of both sides' men in a game without handicap
@@ -92,9 +92,9 @@ def repetition_verdict(s):
 
 
 @device
-def _points(s, side, men):
+def _points(s, side, pieces):
     """Points of a side: of those of its pieces on the board that are in the bitboard ``men``, and of its hand."""
-    points = popcount(men) + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    points = popcount(pieces) + 4 * popcount(pieces & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
     for kind in range(HELD):
         points += (5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1) * np.int64(s.hands[side, kind])
     return points
@@ -103,9 +103,9 @@ def _points(s, side, men):
 @device
 def _handicap(s):
     """Points of the pieces that white, as the giver of a handicap, plays without."""
-    there = _points(s, 0, set_of(s, BLACK_MEN)) + _points(s, 1, set_of(s, WHITE_MEN))
+    on_board = _points(s, 0, set_of(s, BLACK_PIECES)) + _points(s, 1, set_of(s, WHITE_PIECES))
     kings = (1 if s.kings[0] < SQUARES else 0) + (1 if s.kings[1] < SQUARES else 0)
-    return _ALL_POINTS - (there - kings)
+    return _ALL_POINTS - (on_board - kings)
 
 
 @device
@@ -122,11 +122,11 @@ def can_declare(s):
     zone = lookup(ZONES, us)
     if rule in (NO_RULE, TRY) or s.checked or not zone & bit(np.int64(s.kings[us])):
         return False
-    men = zone & set_of(s, BLACK_MEN + us)
+    pieces = zone & set_of(s, BLACK_PIECES + us)
     needed = _POINTS_OF_24 if rule in (POINTS_24, POINTS_24_HANDICAP) else _POINTS[us]
     if us == WHITE and rule in (POINTS_24_HANDICAP, POINTS_27_HANDICAP):
         needed -= _handicap(s)
-    return popcount(men) - 1 >= _MEN_TO_DECLARE and _points(s, us, men) - 1 >= needed
+    return popcount(pieces) - 1 >= _PIECES_TO_DECLARE and _points(s, us, pieces) - 1 >= needed
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from ...kernels.jit import device
 from .attacks import bit, first, set_of
 from .rules import DROPS, PROMOTES, attackers
-from .state import BLACK_MEN, KING, PROMOTED
+from .state import BLACK_PIECES, KING, PROMOTED
 
 LOSES, EVEN, WINS = 0, 1, 2
 # In pawns, by man on the board (of an empty square nothing); nobody takes the king.
@@ -25,10 +25,10 @@ def exchange_beside(s, move, attacked):
         return exchange(s, move)
     gain = np.int64(0)
     if source < DROPS:
-        man = np.int64(s.board[source] & 15)
+        piece = np.int64(s.board[source] & 15)
         gain += VALUES[s.board[target] & 15]
         if move & PROMOTES:
-            gain += VALUES[man + PROMOTED] - VALUES[man]
+            gain += VALUES[piece + PROMOTED] - VALUES[piece]
     return WINS if gain else EVEN
 
 
@@ -39,17 +39,17 @@ def exchange(s, move):
     Who takes back does not promote.
     """
     target, source, us = np.int64(move & 127), np.int64((move >> 7) & 127), np.int64(s.turn)
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     gain = np.int64(0)
     if source >= DROPS:
         moved = VALUES[source - DROPS + 1]
     else:
-        man = np.int64(s.board[source] & 15)
+        piece = np.int64(s.board[source] & 15)
         gain += VALUES[s.board[target] & 15]
-        moved = VALUES[man]
+        moved = VALUES[piece]
         if move & PROMOTES:
-            gain += VALUES[man + PROMOTED] - moved
-            moved = VALUES[man + PROMOTED]
+            gain += VALUES[piece + PROMOTED] - moved
+            moved = VALUES[piece + PROMOTED]
         occupied &= ~bit(source)
     occupied |= bit(target)
     if not _takers(s, target, 1 - us, occupied):
@@ -78,10 +78,10 @@ def _reaches(s, target, occupied, ahead, moved):
         if not mine:
             return good
         good = not good
-        taker, man = _least(s, mine)
-        if man == KING:  # it takes only where nobody takes back
+        taker, piece = _least(s, mine)
+        if piece == KING:  # it takes only where nobody takes back
             return not good if _takers(s, target, 1 - side, occupied) else good
-        stake = VALUES[man] - stake
+        stake = VALUES[piece] - stake
         if stake < (1 if good else 0):
             return good
         occupied &= ~bit(taker)
@@ -89,12 +89,12 @@ def _reaches(s, target, occupied, ahead, moved):
 
 
 @device
-def _least(s, men):
+def _least(s, pieces):
     """(square, man) of the least valuable of some men."""
     square, best = np.int64(0), np.int64(KING)
-    while men:
-        other, men = first(men)
-        man = np.int64(s.board[other] & 15)
-        if VALUES[man] <= VALUES[best]:
-            square, best = other, man
+    while pieces:
+        other, pieces = first(pieces)
+        piece = np.int64(s.board[other] & 15)
+        if VALUES[piece] <= VALUES[best]:
+            square, best = other, piece
     return square, best

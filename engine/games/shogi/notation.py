@@ -48,7 +48,7 @@ def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
     line = np.zeros(1, STATE)
     state = line[0]
     board, hands = _parse_board(fields[0]), _parse_hands(fields[2])
-    _check_men(board, hands, problem=problem)
+    _check_pieces(board, hands, problem=problem)
     state["board"], state["hands"] = board, hands
     if fields[1] not in ("b", "w"):
         raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
@@ -61,7 +61,7 @@ def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
     if settle_all(line):
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
     side = int(state["turn"])
-    if not state["hands"][side].any() and not any(man and man >> 4 == side for man in state["board"].tolist()):
+    if not state["hands"][side].any() and not any(piece and piece >> 4 == side for piece in state["board"].tolist()):
         notes.append(f"{_SIDES[side]} is to move and has no pieces")
     return line, notes
 
@@ -80,13 +80,13 @@ def _parse_board(text: str) -> list[int]:
             if word.isdigit():
                 file -= int(word)
                 continue
-            man = LETTERS.index(word[-1].upper()) + 1
+            piece = LETTERS.index(word[-1].upper()) + 1
             if len(word) == 2:
                 if word[-1] in "GKgk":
-                    raise PositionError(f"{word} in the SFEN: a {_NAMES[man - 1]} cannot be promoted")
-                man += PROMOTED
+                    raise PositionError(f"{word} in the SFEN: a {_NAMES[piece - 1]} cannot be promoted")
+                piece += PROMOTED
             if file > 0:
-                board[9 * (file - 1) + rank] = man if word[-1].isupper() else man + 16
+                board[9 * (file - 1) + rank] = piece if word[-1].isupper() else piece + 16
             file -= 1
         if file != 0:
             raise PositionError(
@@ -110,11 +110,13 @@ def _parse_hands(text: str) -> list[list[int]]:
     return hands
 
 
-def _check_men(board: list[int], hands: list[list[int]], *, problem: bool) -> None:
+def _check_pieces(board: list[int], hands: list[list[int]], *, problem: bool) -> None:
     """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
     for letter, total in _TOTALS.items():
         kind = LETTERS.index(letter)
-        number = sum((man & 15) in (kind + 1, kind + 1 + PROMOTED) for man in board) + hands[0][kind] + hands[1][kind]
+        number = (
+            sum((piece & 15) in (kind + 1, kind + 1 + PROMOTED) for piece in board) + hands[0][kind] + hands[1][kind]
+        )
         if number > total:
             raise PositionError(f"there are {number} {_NAMES[kind]}s; a shogi set has {total}")
     for side, name in enumerate(_SIDES):
@@ -124,11 +126,14 @@ def _check_men(board: list[int], hands: list[list[int]], *, problem: bool) -> No
         for file in range(9):
             if not problem and board[9 * file : 9 * file + 9].count(PAWN + 16 * side) > 1:
                 raise PositionError(f"{name} has two unpromoted pawns on file {file + 1}")
-        for square, man in enumerate(() if problem else board):
+        for square, piece in enumerate(() if problem else board):
             left = square % 9 if side == BLACK else 8 - square % 9  # ranks before it
-            if (man in (PAWN + 16 * side, LANCE + 16 * side) and left < 1) or (man == KNIGHT + 16 * side and left < 2):
+            if (piece in (PAWN + 16 * side, LANCE + 16 * side) and left < 1) or (
+                piece == KNIGHT + 16 * side and left < 2
+            ):
                 raise PositionError(
-                    f"there is a {_NAMES[(man & 15) - 1]} of {name} on {square_name(square)}, where it could never move"
+                    f"there is a {_NAMES[(piece & 15) - 1]} of {name} on {square_name(square)}, "
+                    "where it could never move"
                 )
 
 
@@ -136,16 +141,16 @@ def format_sfen(state: State) -> str:
     """The SFEN of one State[], with the number of the next move."""
     rows = []
     for rank in range(9):
-        men = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
-        row = "".join(_letter(man) if man else "." for man in men)
+        pieces = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
+        row = "".join(_letter(piece) if piece else "." for piece in pieces)
         rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), row))
     return f"{'/'.join(rows)} {'bw'[int(state['turn'])]} {_format_hands(state)} {int(state['ply']) + 1}"
 
 
-def _letter(man: int) -> str:
-    kind = man & 15
+def _letter(piece: int) -> str:
+    kind = piece & 15
     text = LETTERS[kind - 1] if kind <= KING else "+" + LETTERS[kind - PROMOTED - 1]
-    return text if man < 16 else text.lower()
+    return text if piece < 16 else text.lower()
 
 
 def _format_hands(state: State) -> str:

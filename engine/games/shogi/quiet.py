@@ -17,12 +17,12 @@ def _gain(s, move, checked):
     source = np.int64((move >> 7) & 127)
     if source >= DROPS:
         return 0 if checked else -1
-    man = np.int64(s.board[source] & 15)
+    piece = np.int64(s.board[source] & 15)
     gained = VALUES[s.board[move & 127] & 15]
     if move & PROMOTES:
-        gained += VALUES[man + PROMOTED] - VALUES[man]
+        gained += VALUES[piece + PROMOTED] - VALUES[piece]
     if gained > 0:
-        return 128 * gained + 127 - VALUES[man]
+        return 128 * gained + 127 - VALUES[piece]
     return 0 if checked else -1
 
 

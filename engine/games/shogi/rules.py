@@ -46,7 +46,7 @@ from .endings import count_checks, count_earlier, judge
 from .state import (
     BISHOP,
     BISHOPS,
-    BLACK_MEN,
+    BLACK_PIECES,
     GOLDS,
     HAND_KEYS,
     HELD,
@@ -81,7 +81,7 @@ def attackers(s, square, side, occupied):
         | (side_lookup(GOLD_STEPS, other, square) & set_of(s, GOLDS))
         | (lookup(KING_STEPS, square) & set_of(s, STEPPERS))
         | far_attackers(s, square, other, occupied)
-    ) & set_of(s, BLACK_MEN + side)
+    ) & set_of(s, BLACK_PIECES + side)
 
 
 @device
@@ -95,43 +95,43 @@ def far_attackers(s, square, other, occupied):
 
 
 @device
-def _all_men(s):
-    return set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+def _all_pieces(s):
+    return set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
 
 
 @device
 def in_check(s, side):
-    return attackers(s, np.int64(s.kings[side]), 1 - side, _all_men(s)) != nothing()
+    return attackers(s, np.int64(s.kings[side]), 1 - side, _all_pieces(s)) != nothing()
 
 
 @device
 def attacked_squares(s, side, occupied, king):
     """Squares that a side attacks, given the occupied squares; complete only next to ``king``."""
-    men = set_of(s, BLACK_MEN + side)
-    steppers = set_of(s, STEPPERS) & men
-    golds = (set_of(s, GOLDS) & men) | steppers
-    silvers = (set_of(s, SILVERS) & men) | steppers
-    straight = ahead((set_of(s, PAWNS) & men) | golds | silvers, side) | behind(golds, side)
+    pieces = set_of(s, BLACK_PIECES + side)
+    steppers = set_of(s, STEPPERS) & pieces
+    golds = (set_of(s, GOLDS) & pieces) | steppers
+    silvers = (set_of(s, SILVERS) & pieces) | steppers
+    straight = ahead((set_of(s, PAWNS) & pieces) | golds | silvers, side) | behind(golds, side)
     askew = ahead(golds | silvers, side) | golds | behind(silvers, side)
-    askew |= ahead(ahead(set_of(s, KNIGHTS) & men, side), side)
-    found = straight | sideways(askew)
-    sliders = set_of(s, LANCES) & men & lookup(NEAR_FILES, king)
+    askew |= ahead(ahead(set_of(s, KNIGHTS) & pieces, side), side)
+    result = straight | sideways(askew)
+    sliders = set_of(s, LANCES) & pieces & lookup(NEAR_FILES, king)
     while sliders:
         square, sliders = first(sliders)
-        found |= lance_attacks(square, side, occupied)
-    sliders = set_of(s, ROOKS) & men
+        result |= lance_attacks(square, side, occupied)
+    sliders = set_of(s, ROOKS) & pieces
     while sliders:
         square, sliders = first(sliders)
-        found |= rook_attacks(square, occupied)
-    sliders = set_of(s, BISHOPS) & men
+        result |= rook_attacks(square, occupied)
+    sliders = set_of(s, BISHOPS) & pieces
     while sliders:
         square, sliders = first(sliders)
-        found |= bishop_attacks(square, occupied)
-    return found
+        result |= bishop_attacks(square, occupied)
+    return result
 
 
 @device
-def pins_and_checks(s, us, own, enemy, king):
+def pins_and_checks(s, us, ours, enemy, king):
     """(squares that end a check, pinned own men, number of checkers); the first is everything without a check.
 
     A pinned man may move along the line from the king through it only.
@@ -152,12 +152,12 @@ def pins_and_checks(s, us, own, enemy, king):
     while sliders:
         square, sliders = first(sliders)
         path = between(king, square)
-        blockers = path & (own | enemy)
+        blockers = path & (ours | enemy)
         if not blockers:
             checkers |= bit(square)
             evasions |= path | bit(square)
         elif not first(blockers)[1]:
-            pinned |= blockers & own
+            pinned |= blockers & ours
     number = popcount(checkers)
     if number == 0:
         evasions = everything()
@@ -200,46 +200,46 @@ def _emit_pawns(moves, row, n, targets, step, promotion):
 def board_moves(s, moves, row, n, occupied, evasions, pinned):
     """Append the moves on the board of all men but the king."""
     us = np.int64(s.turn)
-    own, king = set_of(s, BLACK_MEN + us), np.int64(s.kings[us])
-    allowed = ~own & evasions
+    ours, king = set_of(s, BLACK_PIECES + us), np.int64(s.kings[us])
+    allowed = ~ours & evasions
     zone, last, last_two = lookup(ZONES, us), lookup(LAST, us), lookup(LAST_TWO, us)
     none = nothing()
 
-    men = set_of(s, PAWNS) & own & (~pinned | lookup(FILES, king))
-    targets = ahead(men, us) & allowed
+    pieces = set_of(s, PAWNS) & ours & (~pinned | lookup(FILES, king))
+    targets = ahead(pieces, us) & allowed
     step = 1 - 2 * us
     n = _emit_pawns(moves, row, n, targets & zone, step, PROMOTES)
     n = _emit_pawns(moves, row, n, targets & ~last, step, 0)
 
-    men = set_of(s, KNIGHTS) & own & ~pinned
-    while men:
-        square, men = first(men)
+    pieces = set_of(s, KNIGHTS) & ours & ~pinned
+    while pieces:
+        square, pieces = first(pieces)
         n = _emit_both(moves, row, n, square, side_lookup(KNIGHT_STEPS, us, square) & allowed, zone, last_two)
-    men = set_of(s, LANCES) & own
-    while men:
-        square, men = first(men)
+    pieces = set_of(s, LANCES) & ours
+    while pieces:
+        square, pieces = first(pieces)
         targets = lance_attacks(square, us, occupied) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
         n = _emit_both(moves, row, n, square, targets, zone, last)
-    men = set_of(s, SILVERS) & own
-    while men:
-        square, men = first(men)
+    pieces = set_of(s, SILVERS) & ours
+    while pieces:
+        square, pieces = first(pieces)
         targets = side_lookup(SILVER_STEPS, us, square) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
         n = _emit_both(moves, row, n, square, targets, zone, none)
-    men = set_of(s, GOLDS) & own
-    while men:
-        square, men = first(men)
+    pieces = set_of(s, GOLDS) & ours
+    while pieces:
+        square, pieces = first(pieces)
         targets = side_lookup(GOLD_STEPS, us, square) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
         n = emit(moves, row, n, square, targets)
-    men = (set_of(s, BISHOPS) | set_of(s, ROOKS)) & own
+    pieces = (set_of(s, BISHOPS) | set_of(s, ROOKS)) & ours
     diagonal, promoted = set_of(s, BISHOPS), set_of(s, STEPPERS)
-    while men:
-        square, men = first(men)
+    while pieces:
+        square, pieces = first(pieces)
         one = bit(square)
         targets = bishop_attacks(square, occupied) if diagonal & one else rook_attacks(square, occupied)
         if promoted & one:
@@ -255,11 +255,11 @@ def board_moves(s, moves, row, n, occupied, evasions, pinned):
 
 
 @device
-def _drops(s, moves, row, n, us, own, enemy, empty):
+def _drops(s, moves, row, n, us, ours, enemy, empty):
     if s.hands[us, 0]:
-        targets = empty & files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
+        targets = empty & files_without(set_of(s, PAWNS) & ours) & ~lookup(LAST, us)
         front = side_lookup(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))
-        if targets & front and pawn_mates(s, us, own, enemy):
+        if targets & front and pawn_mates(s, us, ours, enemy):
             targets &= ~front
         n = emit(moves, row, n, DROPS, targets)
     if s.hands[us, 1]:
@@ -273,12 +273,12 @@ def _drops(s, moves, row, n, us, own, enemy, empty):
 
 
 @device
-def pawn_mates(s, us, own, enemy):
+def pawn_mates(s, us, ours, enemy):
     """Whether a pawn of ``us`` put before the enemy king (on an empty square) mates it."""
     them = 1 - us
     king = np.int64(s.kings[them])
     square, _ = first(side_lookup(PAWN_STEPS, them, king))
-    occupied = own | enemy | bit(square)
+    occupied = ours | enemy | bit(square)
     if not attackers(s, square, us, occupied):
         return False  # the king takes it
     guarded = attacked_squares(s, us, occupied & ~bit(king), king)
@@ -288,7 +288,7 @@ def pawn_mates(s, us, own, enemy):
     while capturers:
         capturer, capturers = first(capturers)
         left = occupied & ~bit(capturer)
-        if not far_attackers(s, king, them, left) & own:
+        if not far_attackers(s, king, them, left) & ours:
             return False
     return True
 
@@ -297,30 +297,30 @@ def pawn_mates(s, us, own, enemy):
 def generate(s, moves, row):
     """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
     us = np.int64(s.turn)
-    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
+    ours, enemy = set_of(s, BLACK_PIECES + us), set_of(s, BLACK_PIECES + 1 - us)
     king = np.int64(s.kings[us])
-    occupied = own | enemy
-    evasions, pinned, checkers = pins_and_checks(s, us, own, enemy, king)
+    occupied = ours | enemy
+    evasions, pinned, checkers = pins_and_checks(s, us, ours, enemy, king)
     danger = attacked_squares(s, 1 - us, occupied & ~bit(king), king)
-    n = emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
+    n = emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(ours | danger))
     if checkers > 1:
         return n
     n = board_moves(s, moves, row, n, occupied, evasions, pinned)
     empty = evasions & ~occupied
     if empty:
-        n = _drops(s, moves, row, n, us, own, enemy, empty)
+        n = _drops(s, moves, row, n, us, ours, enemy, empty)
     return n
 
 
 @device
-def _toggle(d, side, man, square):
+def _toggle(d, side, piece, square):
     """Put a man (1 .. 14) of a side on the bitboards, or take it off; returns the change of the key."""
     word, one = square >> 6, np.uint64(1) << np.uint64(square & 63)
-    d.sets[SET_OF[man], word] ^= one
-    if man >= PROMOTED + BISHOP:  # horses and dragons
+    d.sets[SET_OF[piece], word] ^= one
+    if piece >= PROMOTED + BISHOP:  # horses and dragons
         d.sets[STEPPERS, word] ^= one
-    d.sets[BLACK_MEN + side, word] ^= one
-    return PIECE_KEYS[(man + 16 * side) * SQUARES + square]
+    d.sets[BLACK_PIECES + side, word] ^= one
+    return PIECE_KEYS[(piece + 16 * side) * SQUARES + square]
 
 
 @device
@@ -355,14 +355,14 @@ def make(s, d, move):
             held = np.int64(s.hands[us, kind])
             d.hands[us, kind] = held + 1
             key ^= _hand_key(us, kind, held) ^ _hand_key(us, kind, held + 1)
-        man = np.int64(s.board[source] & 15)
-        key ^= _toggle(d, us, man, source)
+        piece = np.int64(s.board[source] & 15)
+        key ^= _toggle(d, us, piece, source)
         d.board[source] = 0
         if move & PROMOTES:
-            man += PROMOTED
-        key ^= _toggle(d, us, man, to)
-        d.board[to] = man + 16 * us
-        if man == KING:
+            piece += PROMOTED
+        key ^= _toggle(d, us, piece, to)
+        d.board[to] = piece + 16 * us
+        if piece == KING:
             d.kings[us] = to
     d.key = key
 
@@ -376,10 +376,10 @@ def settle(s):
     key = TURN_KEY if s.turn else np.uint64(0)
     s.kings[0] = s.kings[1] = NOWHERE
     for square in range(SQUARES):
-        man, side = np.int64(s.board[square] & 15), np.int64(s.board[square] >> 4)
-        if man:
-            key ^= _toggle(s, side, man, square)
-        if man == KING:
+        piece, side = np.int64(s.board[square] & 15), np.int64(s.board[square] >> 4)
+        if piece:
+            key ^= _toggle(s, side, piece, square)
+        if piece == KING:
             s.kings[side] = square
     for hand in range(2):
         for kind in range(HELD):

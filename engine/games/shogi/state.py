@@ -23,7 +23,7 @@ KINDS = 14
 HELD = 7  # kinds of pieces that can be in hand, man - 1: pawn, lance, knight, silver, bishop, rook, gold
 
 # State.sets: who moves how, both sides together. GOLDS are all that move like one, STEPPERS kings, horses and dragons.
-PAWNS, LANCES, KNIGHTS, SILVERS, BISHOPS, ROOKS, GOLDS, STEPPERS, BLACK_MEN, WHITE_MEN = range(10)
+PAWNS, LANCES, KNIGHTS, SILVERS, BISHOPS, ROOKS, GOLDS, STEPPERS, BLACK_PIECES, WHITE_PIECES = range(10)
 
 NO_RULE, TRY, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP = range(6)  # State.declaration
 

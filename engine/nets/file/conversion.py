@@ -62,15 +62,15 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: b
             os.utime(converted.parent)
             return known[0]
     tell = tell or _write_stderr
-    said = _quantise(path, converted, tell) if kind else ""
-    if not said:
+    description = _quantise(path, converted, tell) if kind else ""
+    if not description:
         _convert(path, converted, tell)
-        said = "in fp32"
+        description = "in fp32"
         if int8 and not possible:
-            said += "; with the onnx package (pip install onnx) it is int8, two to three times as fast on a CPU"
+            description += "; with the onnx package (pip install onnx) it is int8, two to three times as fast on a CPU"
         elif int8:
-            said += ": it could not be quantised"
-    tell(f"{path.name} is converted, {said}")
+            description += ": it could not be quantised"
+    tell(f"{path.name} is converted, {description}")
     with _alone(nets):
         _prune(nets)
     return converted
@@ -79,7 +79,7 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: b
 def _convert(path: Path, converted: Path, tell: Callable[[str], None], *more: str) -> str:
     """Have a child write the converted net; the last line that it says. Blocks. Errors: NetError."""
     try:
-        with _told(path.name, tell):
+        with _announced(path.name, tell):
             words = "import", "-o", str(converted), "--quiet", "--bounded", *more, "--", str(path)
             child = run_module("az_engine", *words, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
@@ -103,7 +103,7 @@ def _last_line(output: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _told(name: str, tell: Callable[[str], None]) -> Iterator[None]:
+def _announced(name: str, tell: Callable[[str], None]) -> Iterator[None]:
     """Tell that a net is being converted, and how long it has taken, until it is."""
     tell(f"converting {name}, another program's net, once, for {_SECONDS} s at most")
     over = threading.Event()

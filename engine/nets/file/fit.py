@@ -63,8 +63,8 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
 
 def _takes(shape: tuple[int, ...], planes: tuple[int, int, int], *, free: bool) -> bool:
     """Whether an input of that shape takes those planes; -1 is a free dimension, which a board's may be if ``free``."""
-    wanted = [(planes[0],), *((n, -1) if free else (n,) for n in planes[1:])]
-    return len(shape) == 4 and all(n in allowed for n, allowed in zip(shape[1:], wanted, strict=True))
+    requested = [(planes[0],), *((n, -1) if free else (n,) for n in planes[1:])]
+    return len(shape) == 4 and all(n in allowed for n, allowed in zip(shape[1:], requested, strict=True))
 
 
 def check_outputs(
@@ -82,9 +82,9 @@ def check_outputs(
         "score": (rows, 1),
     }
     names = ("policy", info.value_head, *extra)
-    wanted = [shapes[name] for name in names]
-    if [tuple(shape) for shape, _, _ in outputs] != wanted:
-        raise NetError(f"the net gives shapes {[tuple(shape) for shape, _, _ in outputs]} instead of {wanted}")
+    requested = [shapes[name] for name in names]
+    if [tuple(shape) for shape, _, _ in outputs] != requested:
+        raise NetError(f"the net gives shapes {[tuple(shape) for shape, _, _ in outputs]} instead of {requested}")
     for name, (_, least, greatest) in zip(names, outputs, strict=True):
         most = 1.001 if name in ("value", "ownership") else _LARGEST
         if not (math.isfinite(least) and math.isfinite(greatest)):

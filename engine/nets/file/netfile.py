@@ -142,7 +142,7 @@ def _read(model: memoryview) -> Outline:
 
 def read_constants(content: bytes) -> dict[str, NDArray[Any]]:
     """Stored tensors of the kinds of ELEMENTS by name, of a checked ONNX file. Errors: NetError when one is cut."""
-    found: dict[str, NDArray[Any]] = {}
+    results: dict[str, NDArray[Any]] = {}
     kinds = {number: name for name, number in ELEMENTS.items()}
     for stored in read_messages(next(read_messages(memoryview(content), 7)), 5):
         kind = kinds.get(read_number(stored, 2))
@@ -152,7 +152,7 @@ def read_constants(content: bytes) -> dict[str, NDArray[Any]]:
         sizes = [value for number, value in read_fields(stored) if number == 1 and isinstance(value, int)]
         name = read_text(stored, 8).decode()
         try:
-            found[name] = np.frombuffer(raw, kind).reshape(sizes)
+            results[name] = np.frombuffer(raw, kind).reshape(sizes)
         except ValueError:
             raise NetError(f"the net's constant {name[:60]!r} is damaged") from None
-    return found
+    return results

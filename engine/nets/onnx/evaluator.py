@@ -193,9 +193,9 @@ class OnnxEvaluator(Evaluator):
         self.fault = NetError(f"the net {self.path.name!r} gave no answer within {seconds:.0f} s and is given up")
 
     def _extra(self, got: list[NDArray[np.float32]]) -> Extra:
-        said = dict(zip(self.extra, got, strict=True))
-        score = said.get("score")
-        return said.get("ownership"), None if score is None else score[:, 0]
+        outputs = dict(zip(self.extra, got, strict=True))
+        score = outputs.get("score")
+        return outputs.get("ownership"), None if score is None else score[:, 0]
 
     def _dry_run(self) -> None:
         """Run the start position and look at what comes out; its time decides about the deadline."""

@@ -86,14 +86,14 @@ def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> 
     cuda = _has_cuda() and _cuda_starts()
     if provider == "auto":
         provider = "cuda" if cuda else "cpu"
-    wanted = [p for p in PROVIDERS[provider] if p in available]
-    if not wanted:
+    requested = [p for p in PROVIDERS[provider] if p in available]
+    if not requested:
         raise NetError(
             f"provider {provider} is not in this onnxruntime (it has {', '.join(available)}); "
             "put 'onnxruntime-gpu[cuda,cudnn]' in its place or choose Provider cpu"
         )
     try:
-        return ort.InferenceSession(model, options, providers=[*dict.fromkeys([*wanted, "CPUExecutionProvider"])])
+        return ort.InferenceSession(model, options, providers=[*dict.fromkeys([*requested, "CPUExecutionProvider"])])
     except Exception as error:  # onnxruntime raises classes of its own for faults in a file
         raise NetError(f"onnxruntime cannot load the net: {first_line(error)}") from error
 

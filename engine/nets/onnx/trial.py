@@ -95,14 +95,14 @@ def main(arguments: list[str]) -> int:
     positions = np.frombuffer(sys.stdin.buffer.read(count * int(np.prod(planes))), np.uint8).reshape(count, *planes)
     model = sys.stdin.buffer.read()
     limit_process(_BYTES + 8 * len(model), int(seconds))
-    found: list[tuple[int, list[Extremes]]] = []
+    results: list[tuple[int, list[Extremes]]] = []
     try:
         session = raw_session(model)
         first = 0
         while first < count and time.process_time() < _ENOUGH:
-            batch = positions[first : first + 1 + len(found) % _BATCH]
+            batch = positions[first : first + 1 + len(results) % _BATCH]
             first += len(batch)
-            found.append((len(batch), extremes_of(session.run(outputs, {"planes": batch}))))
+            results.append((len(batch), extremes_of(session.run(outputs, {"planes": batch}))))
     except NetError as error:
         print(json.dumps({"error": str(error)}))
         return 1
@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> int:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         print(json.dumps({"error": f"the net does not run: {lines[0][:200]}"}))
         return 1
-    print(json.dumps(found))
+    print(json.dumps(results))
     return 0
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...games.leaves import Leaves, make_leaves
 from ...games.outcome import RUNNING
 from ...kernels.jit import borrow, device, entry, kernel
-from ..tree.nodes import Ends, copy_ends, make_ends
+from ..tree.nodes import Ownerships, copy_ownerships, make_ownerships
 
 ENTRY = np.dtype(
     [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True
@@ -106,11 +106,11 @@ class PositionCache:
     """A cache of ``memory`` bytes; safe to use from several threads."""
 
     def __init__(self, memory: int, moves_per_position: float = 32.0, points: int = 0) -> None:
-        """points: of the board, for which ``ends`` may want memory, too."""
+        """points: of the board, for which ``ownerships`` may want memory, too."""
         more = 2 * (points + 5) if points else 0
         positions = max(256, int(memory / (2 * ENTRY.itemsize + moves_per_position * MOVE.itemsize + more)))
-        self._ends: Ends | None = None
-        self._mixed = False  # whether positions without their ends are in it
+        self._ownerships: Ownerships | None = None
+        self._mixed = False  # whether positions without ownership are in it
         self._entries = np.zeros(2 * positions, ENTRY)
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
         self._head = np.zeros(1, np.int64)
@@ -124,35 +124,35 @@ class PositionCache:
             self._head[0] = 0
             self._mixed = False
 
-    def keep_ends(self, points: int) -> None:
-        """Keep the ends of positions, too; forget what was stored without them."""
-        if self._ends is None or self._ends.owners.shape[1] != points:
-            self._ends, self._mixed = make_ends(len(self._entries), points), True
+    def keep_ownerships(self, points: int) -> None:
+        """Keep the ownership of positions, too; forget what was stored without them."""
+        if self._ownerships is None or self._ownerships.owners.shape[1] != points:
+            self._ownerships, self._mixed = make_ownerships(len(self._entries), points), True
         if self._mixed:
             self.clear()
 
-    def probe(self, leaves: Leaves, count: int, ends: Ends | None = None) -> int:
-        """See :func:`probe`; ``ends`` out: of the leaves that are known."""
+    def probe(self, leaves: Leaves, count: int, ownerships: Ownerships | None = None) -> int:
+        """See :func:`probe`; ``ownerships`` out: of the leaves that are known."""
         with self._lock:
             missing = int(_entries()[0](self._entries, self._ring, self._head, leaves, count))
-            if ends is not None and missing < count:
-                assert self._ends is not None
+            if ownerships is not None and missing < count:
+                assert self._ownerships is not None
                 rows = leaves.rows[:count]
                 known = np.flatnonzero((rows["row"] < 0) & (rows["outcome"] == RUNNING))
-                copy_ends(self._ends, self._places(rows["key"][known]), ends, known)
+                copy_ownerships(self._ownerships, self._places(rows["key"][known]), ownerships, known)
             return missing
 
-    def store(self, leaves: Leaves, count: int, ends: Ends | None = None) -> None:
-        """See :func:`store`; ``ends``: of the leaves."""
+    def store(self, leaves: Leaves, count: int, ownerships: Ownerships | None = None) -> None:
+        """See :func:`store`; ``ownerships``: of the leaves."""
         with self._lock:
             _entries()[1](self._entries, self._ring, self._head, leaves, count)
-            if ends is None:
+            if ownerships is None:
                 self._mixed = True
                 return
-            assert self._ends is not None
+            assert self._ownerships is not None
             rows = leaves.rows[:count]
             stored = np.flatnonzero((rows["row"] >= 0) & (rows["count"] > 0))
-            copy_ends(ends, stored, self._ends, self._places(rows["key"][stored]))
+            copy_ownerships(ownerships, stored, self._ownerships, self._places(rows["key"][stored]))
 
     def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         return (keys % np.uint64(len(self._entries))).astype(np.int64)

@@ -24,7 +24,7 @@ from ...nets.evaluator import Evaluator, Output
 from ...params import SearchParams
 from ..tree.biases import Biases, make_biases
 from ..tree.expansion import expand
-from ..tree.nodes import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, make_ends
+from ..tree.nodes import EDGE, MAX_DEPTH, NODE, Ownerships, TreeArrays, copy_ownerships, make_ownerships
 from ..tree.ownership import apply_rules, note_finished, note_outputs
 from ..tree.puct import PARAMS, select
 from ..tree.recycling import Kept
@@ -75,7 +75,7 @@ class Minibatch:
         mate_plies: int = 0,
         ladders: bool = False,
         only: NDArray[np.uint16] | None = None,
-        ends: Ends | None = None,
+        ownerships: Ownerships | None = None,
         tables: Tablebase | None = None,
         biases: Biases | None = None,
         by_rules: bool = False,
@@ -84,7 +84,7 @@ class Minibatch:
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; ladders: whether to read them there; only u2[K]:
-        the roots' moves, None = all; ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves
+        the roots' moves, None = all; ownerships: of the nodes of tree 0, to be filled in; tables: where to look the leaves
         up; biases: of tree 0; by_rules: values depend on komi and rules that the net does not see.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
@@ -97,29 +97,31 @@ class Minibatch:
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
         self.mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._reading = max(self.mate_plies, int(ladders and game.encoder.advises))
-        self._ends, self._tables, self._biases = ends, tables, biases
-        self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
+        self._ownerships, self._tables, self._biases = ownerships, tables, biases
+        self._of_leaves = (
+            None if ownerships is None else make_ownerships(size, ownerships.owners.shape[1])
+        )  # of the leaves
         self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
         self._by_rules = by_rules
         self._roots = True  # whether the root of a tree may be among them
         self._ask: tuple[Evaluator, int, Callable[[int], Output]] | None = None  # evaluates what lies in our planes
 
-    def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
+    def select(self, params: NDArray[Any], root: int, requested: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
-        count, finished = _of_tree()[0](self._trees, params, root, self.leaves, wanted, budget)
+        count, finished = _of_tree()[0](self._trees, params, root, self.leaves, requested, budget)
         self.count = count
         self._roots = count == 1  # while the root is a leaf, it is the only one
         return count, finished
 
     def ending_moves(self, moves: NDArray[np.uint16], history: int) -> NDArray[np.uint16]:
         """Those of a root's legal moves u2[K] after which the rules end the game; the leaves are used up."""
-        leaves, found = self.leaves, [moves[:0]]
+        leaves, result = self.leaves, [moves[:0]]
         for some in np.array_split(moves, range(len(leaves.rows), len(moves), len(leaves.rows))):
             leaves.paths[: len(some), 0] = some
             leaves.rows["length"][: len(some)] = 1
             self._describe(self.states, leaves, len(some), history, 0)
-            found.append(some[leaves.rows["outcome"][: len(some)] != RUNNING])
-        return np.concatenate(found)
+            result.append(some[leaves.rows["outcome"][: len(some)] != RUNNING])
+        return np.concatenate(result)
 
     def choose(self, count: int, history: int) -> NDArray[np.uint8]:
         """Describe the ``count`` leaves that were selected; planes u1[K, C * H * W] of those to evaluate, K <= count.
@@ -145,13 +147,13 @@ class Minibatch:
             self._look_up(self._tables, count)
         if self._salts is not None:
             leaves.rows["key"][:count] ^= self._salts[leaves.rows["slot"][:count]]
-        if self._told is not None:
+        if self._of_leaves is not None:
             rows = leaves.rows[:count]
-            self._told.told[:count] = 0
+            self._of_leaves.known[:count] = 0
             for b in np.flatnonzero((rows["outcome"] != RUNNING) & (rows["end"] < 0)):
                 line = self.states[0, : rows["root"][b] + 1]
-                note_finished(self._game, line, leaves.paths[b, : rows["length"][b]], int(b), self._told)
-        self.missing = count if self._cache is None else self._cache.probe(leaves, count, self._told)
+                note_finished(self._game, line, leaves.paths[b, : rows["length"][b]], int(b), self._of_leaves)
+        self.missing = count if self._cache is None else self._cache.probe(leaves, count, self._of_leaves)
 
     def _look_up(self, tables: Tablebase, count: int) -> None:
         """Let tables say how leaves end."""
@@ -184,15 +186,17 @@ class Minibatch:
     ) -> None:
         """The net's logits f4[K, A] and values f4[K, 3 or 1] for the planes that :meth:`choose` gave; None where K = 0.
 
-        ownership f4[K, H, W] and score f4[K]: where ends are kept and the net has these outputs. Rows that are not
+        ownership f4[K, H, W] and score f4[K]: where ownership is kept and the net has these outputs. Rows that are not
         finite are counted in ``failed``.
         """
         leaves, count = self.leaves, self.count
         if logits is not None:
             self._digest(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32))
-            if self._told is not None:
-                asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
-                note_outputs(self._game, leaves, asked, (ownership, score), self._salts is not None, self._told)
+            if self._of_leaves is not None:
+                evaluated = np.flatnonzero(leaves.rows["row"][:count] >= 0)
+                note_outputs(
+                    self._game, leaves, evaluated, (ownership, score), self._salts is not None, self._of_leaves
+                )
             self._keep()
         else:
             self._apply_rules()
@@ -201,16 +205,16 @@ class Minibatch:
     def _keep(self) -> None:
         """Tell the cache what the net said, then arrange the roots."""
         if self._cache is not None:
-            self._cache.store(self.leaves, self.count, self._told)
+            self._cache.store(self.leaves, self.count, self._of_leaves)
         self._apply_rules()
         if self._roots:
             self._arrange_roots()
 
     def _apply_rules(self) -> None:
         """Count in what the net does not see; what the cache keeps is without it."""
-        if self._told is not None or self._by_rules:
+        if self._of_leaves is not None or self._by_rules:
             root = self.states[0, self.leaves.rows["root"][0]]
-            apply_rules(self._game, root, self.leaves, self.count, self._told, values=self._by_rules)
+            apply_rules(self._game, root, self.leaves, self.count, self._of_leaves, values=self._by_rules)
 
     def _digest(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Turn a net's answers, which lie in rows one after another, into priors and values."""
@@ -234,7 +238,9 @@ class Minibatch:
         Returns what is wrong with the net; the leaves that failed are then left as they were by :meth:`expand`.
         """
         self._choose(count, evaluator.history)
-        plain = self._salts is None and self._told is None  # the net sees our planes, and only priors and values count
+        plain = (
+            self._salts is None and self._of_leaves is None
+        )  # the net sees our planes, and only priors and values count
         try:
             if not self.missing:
                 self.take()
@@ -242,7 +248,7 @@ class Minibatch:
                 self._digest(*self._bound(evaluator, slot)(self.missing))
                 self._keep()
             else:
-                ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
+                ask = evaluator.evaluate if self._of_leaves is None else evaluator.evaluate_all
                 self.take(*ask(self._turned(), slot))
         except NetError as error:
             self.failed = count
@@ -278,8 +284,8 @@ class Minibatch:
         A leaf that had its value already, and now gets its edges, makes none.
         """
         made = _of_tree(self._biases is not None)[1](self._trees, self.leaves, self.count, self._solver, self._biases)
-        if self._ends is not None and self._told is not None:
+        if self._ownerships is not None and self._of_leaves is not None:
             rows = self.leaves.rows[: self.count]
-            told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))
-            copy_ends(self._told, told, self._ends, rows["node"][told])
+            known = np.flatnonzero((self._of_leaves.known[: self.count] > 0) & (rows["count"] >= 0))
+            copy_ownerships(self._of_leaves, known, self._ownerships, rows["node"][known])
         return int(made)

@@ -118,9 +118,9 @@ def _count_out(space, source, count, shift):
         places[(space[source, k] >> shift) & np.uint64(255)] += 1
     total = 0
     for value in range(256):
-        here = places[value]
+        number = places[value]
         places[value] = total
-        total += here
+        total += number
     for k in range(count):
         value = (space[source, k] >> shift) & np.uint64(255)
         space[1 - source, places[value]] = space[source, k]
@@ -184,13 +184,13 @@ def digest(leaves, count, logits, values, temperature):
 
 
 @kernel
-def keep_only(wanted, leaves, b):
+def keep_only(requested, leaves, b):
     """Leave only the moves that occur in wanted u2[K] in row ``b`` and share the priors out among them."""
     moves, priors, leaf = leaves.moves, leaves.priors, leaves.rows[b]
     kept, total = 0, np.float32(0.0)
     for k in range(leaf.count):
-        for w in range(wanted.shape[0]):
-            if moves[b, k] == wanted[w]:
+        for w in range(requested.shape[0]):
+            if moves[b, k] == requested[w]:
                 moves[b, kept] = moves[b, k]
                 priors[b, kept] = priors[b, k]
                 total += priors[b, k]

@@ -1,7 +1,7 @@
 """Simulations by a kernel alone, with a compiled net: one costs microseconds from selection to backup.
 
-Threads that share the tree run :func:`growth_kernel` side by side. The parts are those of every search, but that a leaf
-is only valued: its moves and their priors wait for a second visit, and more than a third of the nodes never has one.
+Threads that share the tree run :func:`simulation_kernel` side by side. The parts are those of every search, but that a
+leaf is only valued: its moves and priors wait for a second visit, and more than a third of the nodes never has one.
 So the tree is that of every search, but for the edges of nodes that were visited once and, where positions are shared,
 for aliases: see :mod:`transpositions`.
 """
@@ -24,7 +24,7 @@ from ...kernels.jit import borrow, device, entry, keep, kernel
 from ...nets.evaluator import CompiledNet, NetFunctions
 from ..tree.expansion import Pass, add_edges, expand_leaf, release
 from ..tree.nodes import EDGE, FULL, NODE, TreeArrays, tree_of
-from ..tree.puct import PARAMS, Wanted, select_from
+from ..tree.puct import PARAMS, Selection, select_from
 from ..tree.transpositions import NONE_SHARED, Positions, Way, find_twin, make_alias, remember_node
 from .policy import outcome_of, softmax_in_place, sort_row
 
@@ -46,12 +46,12 @@ def make_place(states: NDArray[Any], leaves: Leaves) -> Place:
     return Place(states, leaves, Way(np.empty(depth, np.int32), np.empty(depth, np.int32), np.zeros(1, np.int64)))
 
 
-class Growth(NamedTuple):
+class SimulationLoop(NamedTuple):
     """What a kernel that makes simulations by itself has to know."""
 
     root: int  # the node below which it searches
     waiting: int  # NOTHING, ROOT or LOOK_UP
-    wanted: int  # simulations
+    requested: int  # simulations
     history: int  # see ``Evaluator.history``
     plies: int  # of the mates to look for
     table_pieces: int  # on the boards that endgame tables know, at most; 0 = no tables
@@ -94,14 +94,14 @@ def _evaluation(net: NetFunctions) -> tuple[Callable[..., None], Callable[..., N
 
 
 @cache
-def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Callable[..., Any]:
+def simulation_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Callable[..., Any]:
     """The kernel that makes simulations in one game with one family of nets."""
     workspace, make_space, begin, reach, look, name_moves, table_pieces = functions
     give_value, rank_moves = _evaluation(net_functions)
     make_net_space = net_functions.make_space
 
     @kernel
-    def grow(trees, params, place, weights, lock, growth):
+    def grow(trees, params, place, weights, lock, loop):
         """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, what waits in leaf 0).
 
         params: PARAMS[1]; place: Place; weights: those of the CompiledNet; lock: the tree's spinlock; growth: Growth.
@@ -110,7 +110,7 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
         thread evaluates is tried again for a while.
         """
         trees, place, weights = borrow(trees), borrow(place), borrow(weights)
-        halt, positions = borrow(growth.halt), borrow(growth.positions)
+        halt, positions = borrow(loop.halt), borrow(loop.positions)
         leaves, line, way = place.leaves, place.states[0], place.way
         tree, leaf, passing = tree_of(trees, 0), leaves.rows[0], Pass(borrow(lock), way, None)
         owner = workspace(line), make_space()
@@ -119,19 +119,19 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
         trail, length = np.empty(leaves.paths.shape[1], np.uint16), np.int64(0)
         begin(work, line, np.int64(leaf.root))
-        done, tried, waiting, resumed, stuck = 0, 0, growth.waiting, False, False
+        done, tried, waiting, resumed, stuck = 0, 0, loop.waiting, False, False
         if waiting == ROOT:
-            done += expand_leaf(tree, leaves, 0, growth.solver, True, passing)
+            done += expand_leaf(tree, leaves, 0, loop.solver, True, passing)
             waiting, stuck = NOTHING, tree.counters[FULL] > 0
         while (waiting or resumed or done == 0 or not halt[0]) and not stuck:
             looked_up, waiting = waiting == LOOK_UP, NOTHING
             if not looked_up:
-                wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
-                chosen, finished = select_from(tree, params, growth.root, leaves, wanted, passing)
+                requested = Selection(0, 0, 1, loop.requested - done, resumed)
+                chosen, finished = select_from(tree, params, loop.root, leaves, requested, passing)
                 done, resumed = done + finished, False
                 if not chosen:
                     tried += 1
-                    if tree.counters[FULL] > 0 or done >= growth.wanted or tried == _PATIENCE:
+                    if tree.counters[FULL] > 0 or done >= loop.requested or tried == _PATIENCE:
                         break
                     continue
                 tried = 0
@@ -140,13 +140,13 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
             at_root = length == 0
             valued = tree.nodes[leaf.node].n > 0 and not at_root
             if not looked_up:
-                look(work, mating, line, at, leaves, 0, growth.history, 0 if valued else growth.plies)
+                look(work, mating, line, at, leaves, 0, loop.history, 0 if valued else loop.plies)
             running = leaf.outcome == RUNNING
-            if running and not (valued or at_root or looked_up) and table_pieces(line, at) <= growth.table_pieces:
+            if running and not (valued or at_root or looked_up) and table_pieces(line, at) <= loop.table_pieces:
                 waiting = LOOK_UP
                 break
             if running and not valued:
-                twin = find_twin(tree.nodes, positions, leaf, growth.root, way)
+                twin = find_twin(tree.nodes, positions, leaf, loop.root, way)
                 if twin >= 0:
                     make_alias(tree.nodes, twin, leaf)
                 else:
@@ -154,17 +154,17 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
                     remember_node(positions, leaf)
             if running and (valued or at_root):
                 name_moves(line, at, leaves, 0)
-                rank_moves(weights, leaves, space, sorting, growth.temperature)
+                rank_moves(weights, leaves, space, sorting, loop.temperature)
             if at_root:
                 waiting = ROOT
                 break
             if running and valued:
                 resumed = add_edges(tree, np.int64(leaf.node), leaves, 0, passing.lock)
                 if not resumed:
-                    release(tree.nodes, np.int64(leaf.node), growth.root, passing)
+                    release(tree.nodes, np.int64(leaf.node), loop.root, passing)
                     break
             else:
-                done += expand_leaf(tree, leaves, 0, growth.solver, False, passing)
+                done += expand_leaf(tree, leaves, 0, loop.solver, False, passing)
         keep(owner)
         return done, waiting
 
@@ -174,7 +174,7 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
 _entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
-def growth_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
+def simulation_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
     """The kernel's entry point in a game, as the net sees it; blocks for seconds where it must be compiled."""
     key = game.encoder.leaf, game.state_dtype, net.functions
     if key not in _entries:
@@ -184,7 +184,7 @@ def growth_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
 
 def _make_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
-    growth = Growth(0, NOTHING, 0, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8), NONE_SHARED)
+    loop = SimulationLoop(0, NOTHING, 0, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8), NONE_SHARED)
     place = make_place(np.zeros((1, 1), game.state_dtype), make_leaves(1, 1, 1))
-    compiled = growth_kernel(game.encoder.leaf, net.functions)
-    return entry(compiled, trees, np.zeros(1, PARAMS), place, net.weights, make_spinlock(), growth)
+    compiled = simulation_kernel(game.encoder.leaf, net.functions)
+    return entry(compiled, trees, np.zeros(1, PARAMS), place, net.weights, make_spinlock(), loop)

@@ -25,8 +25,8 @@ def turn(symmetries: Symmetries, leaves: Leaves, count: int, planes: NDArray[np.
     The actions of the ``count`` leaves that lie in them are turned in place, so that they find their logits in what the
     net says.
     """
-    asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)  # their rows are 0 .. K - 1
-    which = (leaves.rows["key"][asked] % np.uint64(len(symmetries))).astype(np.int64)
-    leaves.actions[asked] = symmetries.actions[which[:, None], leaves.actions[asked]]
+    evaluated = np.flatnonzero(leaves.rows["row"][:count] >= 0)  # their rows are 0 .. K - 1
+    which = (leaves.rows["key"][evaluated] % np.uint64(len(symmetries))).astype(np.int64)
+    leaves.actions[evaluated] = symmetries.actions[which[:, None], leaves.actions[evaluated]]
     boards = planes.reshape(len(planes), -1, symmetries.points.shape[1], 1)
     return symmetries.turn(boards, which).reshape(planes.shape)

@@ -225,7 +225,7 @@ class SelfPlay:
             root = roots[slot]
             root["key"] = key
             root["gumbel"] = 0 if drawn else config.gumbel
-            root["wanted"] = 1 if drawn else config.visits
+            root["requested"] = 1 if drawn else config.visits
             root["noise_share"] = 0.0 if drawn else config.noise_share
             root["temperature"] = 1.0 if drawn else config.temperature if ply < config.temperature_moves else 0.0
         self._lockstep.begin(np.array(seated, np.int32))

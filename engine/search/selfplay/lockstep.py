@@ -21,7 +21,7 @@ from ..leaves.cache import PositionCache
 from ..leaves.minibatch import Minibatch
 from ..tree.expansion import ALONE
 from ..tree.nodes import EDGE, EDGES, FULL, MAX_DEPTH, NODE, NODES, TreeArrays, add_base, compact, new_node, tree_of
-from ..tree.puct import Wanted, puct_params, select_from
+from ..tree.puct import Selection, puct_params, select_from
 from .root import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
 
 
@@ -67,7 +67,7 @@ def _select_gumbel(tree, params, searches, g, leaves, row):
         edges[k].child = top
         nodes[root.node].children += 1
     leaves.paths[row, 0] = edges[k].move
-    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1, False), ALONE)
+    return select_from(tree, params, top, leaves, Selection(row, 1, 1, 1, False), ALONE)
 
 
 @kernel
@@ -80,18 +80,18 @@ def select_all(trees, params, searches, leaves):
     rows = 0
     for g in range(searches.roots.shape[0]):
         root, tree = searches.roots[g], tree_of(trees, g)
-        while root.done < root.wanted:
+        while root.done < root.requested:
             node = np.int64(root.node)
             if tree.counters[FULL] or (params[0].solver and tree.nodes[node].bound != RUNNING):
-                root.wanted = root.done
+                root.requested = root.done
                 break
             if root.gumbel and tree.nodes[node].first_edge >= 0:
-                found, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
+                result, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
             else:
-                left = np.int64(root.wanted - root.done)
-                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left, False), ALONE)
+                left = np.int64(root.requested - root.done)
+                result, finished = select_from(tree, params, node, leaves, Selection(rows, 0, 1, left, False), ALONE)
             root.done += finished
-            if found:
+            if result:
                 leaves.rows[rows].slot, leaves.rows[rows].root = g, root.last
                 rows += 1
                 break
@@ -324,8 +324,8 @@ class Lockstep:
     def actions(self) -> NDArray[np.uint16]:
         """Policy indices u2[K, M] of the legal moves of what :meth:`choose` gave; any others behind them."""
         leaves, count = self._batch.leaves, self._batch.count
-        asked: NDArray[np.uint16] = leaves.actions[:count][leaves.rows["row"][:count] >= 0]
-        return asked
+        actions: NDArray[np.uint16] = leaves.actions[:count][leaves.rows["row"][:count] >= 0]
+        return actions
 
     def take(self, outputs: Output | None) -> None:
         """The other half of a step: expand the leaves by the net's logits f4[K, A] and values; None where K is 0.
@@ -345,7 +345,9 @@ class Lockstep:
 
     def finished(self) -> NDArray[np.int32]:
         """Slots i4[F] whose search is over and whose move is not yet made."""
-        return np.flatnonzero((self.roots["done"] >= self.roots["wanted"]) & (self.roots["busy"] > 0)).astype(np.int32)
+        return np.flatnonzero((self.roots["done"] >= self.roots["requested"]) & (self.roots["busy"] > 0)).astype(
+            np.int32
+        )
 
     def conclude(self, slots: NDArray[np.int32]) -> Conclusions:
         """What the finished searches of slots i4[F] give."""
@@ -370,7 +372,7 @@ class Lockstep:
 
     def _advance(self, slots: NDArray[np.int32], bases: NDArray[np.int32]) -> None:
         advance_all(self._trees, self.roots, slots, bases, self._space)
-        self.roots["busy"][slots] = self.roots["wanted"][slots] = self.roots["done"][slots] = 0
+        self.roots["busy"][slots] = self.roots["requested"][slots] = self.roots["done"][slots] = 0
 
     def tree_state(self, slot: int) -> dict[str, NDArray[Any]]:
         """The state of a slot between two steps, as copies; records as bytes u1."""

@@ -91,7 +91,7 @@ class Seat:
         for slot, line in enumerate(lines):
             lockstep.place(slot, line)
         lockstep.roots["noise_share"] = lockstep.roots["temperature"] = lockstep.roots["gumbel"] = 0
-        lockstep.roots["wanted"][slots] = self.player.visits
+        lockstep.roots["requested"][slots] = self.player.visits
         lockstep.begin(slots)
         while len(lockstep.finished()) < len(slots):
             lockstep.step()

@@ -23,7 +23,7 @@ ROOT = np.dtype(
         ("gumbel_scale", "f8"),
         ("temperature", "f8"),  # tau of the move choice; 0 = most visits
         ("node", "i4"),  # the root in its tree
-        ("wanted", "i4"),  # simulations of this search
+        ("requested", "i4"),  # simulations of this search
         ("done", "i4"),
         ("gumbel", "i4"),  # actions considered, 0 = PUCT at the root, too
         ("last", "i4"),  # number of the root's position in its game
@@ -77,7 +77,7 @@ def add_gumbels(nodes, edges, root, stream, scores, schedule):
     for k in range(first, last):
         scores[k - first] = draw_gumbel(stream) + np.log(unpack_prior(edges[k].prior))
     _sort_edges(edges, first, last, scores, first)
-    plan(schedule, min(np.int64(root.gumbel), np.int64(nd.edges)), np.int64(root.wanted) - 1)
+    plan(schedule, min(np.int64(root.gumbel), np.int64(nd.edges)), np.int64(root.requested) - 1)
 
 
 @device

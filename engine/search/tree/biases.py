@@ -96,8 +96,8 @@ def keep_biases(biases: Biases, kept: NDArray[np.intp], count: int) -> None:
     notes[len(kept) : count] = 0
     left = notes[: len(kept)]
     for column, name in enumerate(("error", "weight")):
-        told = np.bincount(left["pattern"], left[name].astype(np.float64), PATTERNS)
-        table[:, column] = told + (1 - _FORGOTTEN) * (table[:, column] - told)
+        known = np.bincount(left["pattern"], left[name].astype(np.float64), PATTERNS)
+        table[:, column] = known + (1 - _FORGOTTEN) * (table[:, column] - known)
 
 
 def forget_biases(biases: Biases, count: int) -> None:

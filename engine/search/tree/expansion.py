@@ -195,15 +195,15 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
 @device
 def add_edges(tree, node, leaves, row, lock):
     """Give a node its edges, or those that were cut off, and say so; or set the FULL counter and leave it as it is."""
-    nd, wanted = tree.nodes[node], np.int64(leaves.rows[row].count)
+    nd, requested = tree.nodes[node], np.int64(leaves.rows[row].count)
     enter(lock)
     again = nd.first_edge >= 0
     if again and not nd.cut & TAIL:  # another worker came first
         leave(lock)
         return True
-    counters, start, count = tree.counters, tree.counters[EDGES], wanted
+    counters, start, count = tree.counters, tree.counters[EDGES], requested
     if counters[FULL] == RECYCLED and not again and leaves.rows[row].length > 0:
-        count = min(wanted, np.int64(_FIRST_EDGES))
+        count = min(requested, np.int64(_FIRST_EDGES))
     end = start + count
     room = end <= counters[MOST_EDGES] or counters[MOST_NODES] * counters[UNITS] + end <= tree.edges.shape[0]
     if room:
@@ -219,7 +219,7 @@ def add_edges(tree, node, leaves, row, lock):
     for k in range(count):
         _write_edge(tree.edges[start + k], leaves, row, k)
     nd.edges = count
-    if count < wanted:
+    if count < requested:
         nd.cut |= TAIL
     if lock is not None:
         fence()

@@ -51,23 +51,23 @@ def look(game: Game, tree: Tree, line: State, simulations: int, most: int) -> Sn
     shown: list[SeenState] = []
     # entries: (-visits, order of discovery, node, parent's place, the line to the parent, move)
     waiting: list[tuple[int, int, int, int, State, int]] = [(-total, 0, tree.root, -1, line, -1)]
-    found = 1
+    result = 1
     while waiting and len(shown) <= most:
         _, _, node, parent, before, move = heapq.heappop(waiting)
-        here = before if move < 0 else game.play(before, move)
-        depth = len(here) - len(line)
+        reached = before if move < 0 else game.play(before, move)
+        depth = len(reached) - len(line)
         visits = int(nodes[node]["n"])
         mean = float(nodes[node]["w"]) / max(visits, 1)  # the view of the side to move there
-        own = mean if first_to_move == (depth % 2 == 0) else -mean
+        ours = mean if first_to_move == (depth % 2 == 0) else -mean
         text = "" if move < 0 else game.format_move(before[-1], move)
         place = len(shown)
         shown.append(
-            SeenState(text, parent, depth, visits, visits / total, 50 * (1 + own), game.format_position(here[-1]))
+            SeenState(text, parent, depth, visits, visits / total, 50 * (1 + ours), game.format_position(reached[-1]))
         )
         edges, children = tree.children_of(node)
         for edge, child in zip(edges, children, strict=False):  # the first edges have the children
             if child["n"]:
-                entry = (-int(child["n"]), found, int(edge["child"]), place, here, int(edge["move"]))
+                entry = (-int(child["n"]), result, int(edge["child"]), place, reached, int(edge["move"]))
                 heapq.heappush(waiting, entry)
-                found += 1
+                result += 1
     return Snapshot(simulations, tuple(shown))

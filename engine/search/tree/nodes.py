@@ -69,24 +69,24 @@ def unpack_priors(packed: NDArray[np.uint16]) -> NDArray[np.float64]:
     return bits.view(np.float32).astype(np.float64)
 
 
-class Ends(NamedTuple):
+class Ownerships(NamedTuple):
     """How the game ends, as far as it is known, from each of N nodes or leaves; for the side to move there."""
 
     owners: NDArray[np.int8]  # i1[N, P], 127 = surely its own, -127 = surely the opponent's
     scores: NDArray[np.float32]  # f4[N], its lead in points, komi counted; NaN where only the owners are known
-    told: NDArray[np.uint8]  # u1[N], 1 where they are known
+    known: NDArray[np.uint8]  # u1[N], 1 where they are known
 
 
-def make_ends(size: int, points: int) -> Ends:
+def make_ownerships(size: int, points: int) -> Ownerships:
     """Nothing known of ``size`` nodes. The memory is committed as it is used."""
-    return Ends(np.empty((size, points), np.int8), np.empty(size, np.float32), np.zeros(size, np.uint8))
+    return Ownerships(np.empty((size, points), np.int8), np.empty(size, np.float32), np.zeros(size, np.uint8))
 
 
-def copy_ends(source: Ends, rows: NDArray[np.intp], target: Ends, places: NDArray[Any] | slice) -> None:
+def copy_ownerships(source: Ownerships, rows: NDArray[np.intp], target: Ownerships, at: NDArray[Any] | slice) -> None:
     """Copy rows of one record to places in another."""
-    target.owners[places] = source.owners[rows]
-    target.scores[places] = source.scores[rows]
-    target.told[places] = source.told[rows]
+    target.owners[at] = source.owners[rows]
+    target.scores[at] = source.scores[rows]
+    target.known[at] = source.known[rows]
 
 
 class TreeArrays(NamedTuple):

@@ -14,12 +14,12 @@ from ...games.leaves import Leaves
 from ...games.outcome import RUNNING
 from ...info import Estimate
 from ...kernels.jit import borrow, device, kernel
-from .nodes import NODES, Ends, copy_ends, make_ends, tree_of
+from .nodes import NODES, Ownerships, copy_ownerships, make_ownerships, tree_of
 from .tree import Tree
 
-_SCALE = 127.0  # of ownership in a byte, see Ends
+_SCALE = 127.0  # of ownership in a byte, see Ownerships
 _MOST_NODES = 5_000  # that an average reads at each depth, about: smaller subtrees count as their first evaluation
-_AT_A_TIME = 1 << 14  # nodes whose ends are moved
+_AT_A_TIME = 1 << 14  # nodes whose records are moved
 _LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
 
 GROUP = np.dtype(
@@ -27,7 +27,7 @@ GROUP = np.dtype(
         ("weight", "f8"),  # visits
         ("value", "f8"),  # sum of the values V
         ("squares", "f8"),  # sum of V * V
-        ("told", "f8"),  # visits whose end is known
+        ("known", "f8"),  # visits whose end is known
         ("score", "f8"),  # sum of the leads
     ],
     align=True,
@@ -38,48 +38,50 @@ _SPACE = np.dtype([("weight", "f8"), ("sign", "f8"), ("node", "i4"), ("group", "
 def note_outputs(
     game: Game,
     leaves: Leaves,
-    asked: NDArray[np.intp],
+    judged: NDArray[np.intp],
     outputs: tuple[NDArray[np.float32] | None, NDArray[np.float32] | None],
     turned: bool,
-    out: Ends,
+    out: Ownerships,
 ) -> None:
     """Note what the net says of the leaves ``asked``, the rows of its outputs, ownership f4[K, H, W] and score f4[K].
 
-    turned: whether each was evaluated under the symmetry of its key. Scores are those of the board until
+    turned: whether each was judged under the symmetry of its key. Scores are those of the board until
     :func:`apply_rules`: so a cache keeps nothing that the net does not see.
     """
     ownership, score = outputs
     if ownership is not None and out.owners.shape[1]:
-        owners = ownership.reshape(len(asked), -1)
+        owners = ownership.reshape(len(judged), -1)
         if turned:
             assert game.symmetries is not None
-            which = (leaves.rows["key"][asked] % np.uint64(len(game.symmetries))).astype(np.int64)
+            which = (leaves.rows["key"][judged] % np.uint64(len(game.symmetries))).astype(np.int64)
             owners = np.take_along_axis(owners, game.symmetries.points[which], axis=1)
-        out.owners[asked] = np.rint(_SCALE * np.clip(owners, -1.0, 1.0))
-    out.scores[asked] = np.nan if score is None else score
-    out.told[asked] = 1
+        out.owners[judged] = np.rint(_SCALE * np.clip(owners, -1.0, 1.0))
+    out.scores[judged] = np.nan if score is None else score
+    out.known[judged] = 1
 
 
-def apply_rules(game: Game, root: State, leaves: Leaves, count: int, told: Ends | None, *, values: bool) -> None:
+def apply_rules(game: Game, root: State, leaves: Leaves, count: int, known: Ownerships | None, *, values: bool) -> None:
     """Count in, for the ``count`` leaves that a net was asked about, what the rules give either side beside the board.
 
     told: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them.
     """
     territory, rows = game.territory, leaves.rows[:count]
     assert territory is not None
-    asked = np.flatnonzero((rows["outcome"] == RUNNING) & (rows["count"] >= 0))
-    lengths = rows["length"][asked]
-    given = territory.leads(root, leaves.paths[asked], lengths, np.zeros(len(asked), np.float32))
+    judged = np.flatnonzero((rows["outcome"] == RUNNING) & (rows["count"] >= 0))
+    lengths = rows["length"][judged]
+    given = territory.leads(root, leaves.paths[judged], lengths, np.zeros(len(judged), np.float32))
     if values:
-        scores = None if told is None or np.isnan(told.scores[asked]).any() else told.scores[asked].astype(np.float64)
-        owners = None if told is None or not told.owners.shape[1] else told.owners[asked] / _SCALE
-        value = rows["value"][asked].astype(np.float64)
-        rows["value"][asked], rows["draw"][asked] = territory.chances(root, lengths, given, value, scores, owners)
-    if told is not None:
-        told.scores[asked] += given
+        scores = (
+            None if known is None or np.isnan(known.scores[judged]).any() else known.scores[judged].astype(np.float64)
+        )
+        owners = None if known is None or not known.owners.shape[1] else known.owners[judged] / _SCALE
+        value = rows["value"][judged].astype(np.float64)
+        rows["value"][judged], rows["draw"][judged] = territory.chances(root, lengths, given, value, scores, owners)
+    if known is not None:
+        known.scores[judged] += given
 
 
-def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, out: Ends) -> None:
+def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, out: Ownerships) -> None:
     """Note the end of a leaf where the rules end the game, ``path`` after the end of a line."""
     assert game.territory is not None
     for move in path:
@@ -89,18 +91,18 @@ def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, 
     out.scores[leaf] = lead if black else -lead
     if out.owners.shape[1]:
         out.owners[leaf] = _SCALE * np.where(owner == 2, 0, np.where((owner == 0) == black, 1, -1))
-    out.told[leaf] = 1
+    out.known[leaf] = 1
 
 
 @kernel
-def average(trees, root, ends, least, space, groups, owned, squares):
+def average(trees, root, ownerships, least, space, groups, owned, squares):
     """Sum up tree 0 from ``root`` on, the view of its side to move, as far as nodes have more than ``least`` visits.
 
-    ends: Ends of the tree's nodes; least: nodes with so many visits or fewer count as their first evaluation; space
+    ownerships: of the tree's nodes; least: nodes with so many visits or fewer count as their first evaluation; space
     _SPACE[nodes], is used: those that wait; groups GROUP[1 + children], owned and squares f8[1 + children, P] out:
     number 0 is the root's own evaluation, k + 1 the subtree of its edge k.
     """
-    trees, ends, space = borrow(trees), borrow(ends), borrow(space)
+    trees, ownerships, space = borrow(trees), borrow(ownerships), borrow(space)
     groups, owned, squares = borrow(groups), borrow(owned), borrow(squares)
     nodes, edges, _ = tree_of(trees, 0)
     space[0].node, space[0].group, space[0].weight, space[0].sign = root, 0, nodes[root].n, 1.0
@@ -108,28 +110,28 @@ def average(trees, root, ends, least, space, groups, owned, squares):
     while waiting:
         waiting -= 1
         node, number = np.int64(space[waiting].node), np.int64(space[waiting].group)
-        own, sign = space[waiting].weight, space[waiting].sign
+        ours, sign = space[waiting].weight, space[waiting].sign
         nd, group = nodes[node], groups[number]
         if nd.first_edge >= 0 and (node == root or nd.n > least) and not nd.terminal:
             first, end, below = np.int64(nd.first_edge), np.int64(nd.first_edge) + nd.children, 0.0
             for k in range(first, end):
                 below += nodes[edges[k].child].n
-            own /= 1.0 + below
+            ours /= 1.0 + below
             for k in range(first, end):
-                weight = own * nodes[edges[k].child].n
+                weight = ours * nodes[edges[k].child].n
                 if weight > 0.0:
                     s = space[waiting]
                     s.node, s.weight, s.sign = edges[k].child, weight, -sign
                     s.group = k - first + 1 if node == root else number
                     waiting += 1
         value = sign * nd.net_value
-        group.weight += own
-        group.value += own * value
-        group.squares += own * value * value
-        if ends.told[node]:
-            group.told += own
-            group.score += own * sign * ends.scores[node]
-            _add_owners(ends.owners[node], own, own * sign / _SCALE, owned[number], squares[number])
+        group.weight += ours
+        group.value += ours * value
+        group.squares += ours * value * value
+        if ownerships.known[node]:
+            group.known += ours
+            group.score += ours * sign * ownerships.scores[node]
+            _add_owners(ownerships.owners[node], ours, ours * sign / _SCALE, owned[number], squares[number])
 
 
 @device
@@ -142,12 +144,12 @@ def _add_owners(owners, weight, signed, owned, squares):
         squares[p] += weight * owner * owner
 
 
-def keep_ends(ends: Ends, kept: NDArray[np.intp], count: int) -> None:
+def keep_ownerships(ownerships: Ownerships, kept: NDArray[np.intp], count: int) -> None:
     """Follow the nodes of a tree, of whose ``count`` only ``kept`` are left, in that order."""
     for start in range(0, len(kept), _AT_A_TIME):
         some = kept[start : start + _AT_A_TIME]
-        copy_ends(ends, some, ends, slice(start, start + len(some)))
-    ends.told[len(kept) : count] = 0
+        copy_ownerships(ownerships, some, ownerships, slice(start, start + len(some)))
+    ownerships.known[len(kept) : count] = 0
 
 
 class Averages:
@@ -157,19 +159,19 @@ class Averages:
         """Blocks for some milliseconds at most. moves_ownership: estimates of moves tell it, too."""
         self._moves_ownership = moves_ownership
         root = tree.root
-        ends = tree.ends or make_ends(len(tree.nodes), 0)
-        parts, points = 1 + int(tree.nodes[root]["children"]), ends.owners.shape[1]
+        ownerships = tree.ownerships or make_ownerships(len(tree.nodes), 0)
+        parts, points = 1 + int(tree.nodes[root]["children"]), ownerships.owners.shape[1]
         self._groups = np.zeros(parts, GROUP)
         self._owned, self._squares = np.zeros((parts, points)), np.zeros((parts, points))
         least = int(tree.nodes[root]["n"]) // _MOST_NODES
         space = np.empty(int(tree.counters[NODES]), _SPACE)
-        average(tree.arrays, root, ends, least, space, self._groups, self._owned, self._squares)
+        average(tree.arrays, root, ownerships, least, space, self._groups, self._owned, self._squares)
 
     def root(self) -> Estimate | None:
         """Over the whole tree; None where nothing is known."""
         groups = self._groups
         return _estimate(
-            groups["told"].sum(), groups["score"].sum(), self._owned.sum(axis=0), self._squares.sum(axis=0)
+            groups["known"].sum(), groups["score"].sum(), self._owned.sum(axis=0), self._squares.sum(axis=0)
         )
 
     def after(self, edge: int) -> Estimate | None:
@@ -177,7 +179,7 @@ class Averages:
         if edge + 1 >= len(self._groups):
             return None
         group, width = self._groups[edge + 1], self._owned.shape[1] if self._moves_ownership else 0
-        return _estimate(group["told"], group["score"], self._owned[edge + 1, :width], self._squares[edge + 1, :width])
+        return _estimate(group["known"], group["score"], self._owned[edge + 1, :width], self._squares[edge + 1, :width])
 
     def bound(self, edge: int, value: float) -> float | None:
         """A lower confidence bound of a move's value, by the number of its edge; None before its first visit.
@@ -194,10 +196,10 @@ class Averages:
         return max(value - _LCB_ERRORS * float(np.sqrt(variance / n)), -1.0 - _LCB_ERRORS)
 
 
-def _estimate(told: float, score: float, owned: NDArray[np.float64], squares: NDArray[np.float64]) -> Estimate | None:
-    if told <= 0:
+def _estimate(known: float, score: float, owned: NDArray[np.float64], squares: NDArray[np.float64]) -> Estimate | None:
+    if known <= 0:
         return None
-    mean = owned / told
-    spread = np.sqrt(np.maximum(squares / told - mean * mean, 0.0))
-    lead = None if np.isnan(score) else float(score / told)
+    mean = owned / known
+    spread = np.sqrt(np.maximum(squares / known - mean * mean, 0.0))
+    lead = None if np.isnan(score) else float(score / known)
     return Estimate(lead, tuple(mean.tolist()) or None, tuple(spread.tolist()) or None)

@@ -43,7 +43,7 @@ PARAMS = np.dtype(
 ZERO, REDUCTION, LOSS_FPU = 0, 1, 2
 
 
-class Wanted(NamedTuple):
+class Selection(NamedTuple):
     """What a selection shall give."""
 
     first: int  # the row of its first leaf
@@ -167,10 +167,10 @@ def _child_of(tree, node, number, lock):
 @device
 def _is_among(leaves, first, count, node):
     """Whether a node is one of ``count`` leaves."""
-    found = False
+    result = False
     for b in range(first, first + count):
-        found |= leaves.rows[b].node == node
-    return found
+        result |= leaves.rows[b].node == node
+    return result
 
 
 @device
@@ -204,21 +204,21 @@ def _follow_alias(tree, node, root, solver, lock, way):
 
 
 @device
-def select_from(tree, params, root, leaves, wanted, passing):
+def select_from(tree, params, root, leaves, requested, passing):
     """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; passing: Pass.
 
     Where nodes may be aliases, the pass's way becomes that of the only leaf.
     """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
     lock, way, _ = passing
-    first, resumed = wanted.first, wanted.resumed
+    first, resumed = requested.first, requested.resumed
     count, finished, loss = 0, 0, p.virtual_loss
-    while count < wanted.leaves and count + finished < wanted.simulations:
+    while count < requested.leaves and count + finished < requested.simulations:
         if resumed:
             node, start = np.int64(leaves.rows[first].node), np.int64(leaves.rows[first].length)
             others, resumed = np.uint16(0), False
         else:
-            node, start = np.int64(root), np.int64(wanted.start)
+            node, start = np.int64(root), np.int64(requested.start)
             others = np.uint16(fly(nodes[node], 1, lock))
             begin_way(way)
         depth = start
@@ -260,7 +260,7 @@ def select_from(tree, params, root, leaves, wanted, passing):
                 others = np.uint16(_is_among(leaves, first, count, node))
             if others:  # already selected, still being evaluated
                 release(nodes, node, root, passing)
-                if loss == 1.0 or 2 * count >= wanted.leaves:
+                if loss == 1.0 or 2 * count >= requested.leaves:
                     return count, finished
                 loss, depth = 1.0, start  # it went nowhere
                 break
@@ -274,12 +274,12 @@ def select_from(tree, params, root, leaves, wanted, passing):
 
 
 @kernel
-def select(trees, params, root, leaves, wanted, budget):
+def select(trees, params, root, leaves, requested, budget):
     """Choose up to ``wanted`` leaves of tree 0 to evaluate, making at most ``budget`` simulations from ``root`` on.
 
     trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
     return select_from(
-        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), ALONE
+        tree_of(borrow(trees), 0), params, root, borrow(leaves), Selection(0, 0, requested, budget, False), ALONE
     )

@@ -25,7 +25,7 @@ from ...kernels.bits import lowest_bit, popcount
 from ...kernels.jit import borrow, device, kernel
 from .biases import keep_biases
 from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, TAIL, UNITS, tree_of
-from .ownership import keep_ends
+from .ownership import keep_ownerships
 from .results import MAX_PV, best_children, best_of
 from .transpositions import NONE_SHARED, twin_of
 from .tree import Tree
@@ -352,11 +352,11 @@ def _recycle(
     blocks.sort()
     edges = tree.edges.view(np.int64)
     move_nodes(tree.arrays, edges, cells, tree.positions or NONE_SHARED, space, kept, blocks)
-    if tree.ends is not None or tree.biases is not None:
+    if tree.ownerships is not None or tree.biases is not None:
         bits = kept.stays.astype(np.uint32).view(np.uint8)
         left = np.flatnonzero(np.unpackbits(bits, count=used, bitorder="little"))
-        if tree.ends is not None:
-            keep_ends(tree.ends, left, used)
+        if tree.ownerships is not None:
+            keep_ownerships(tree.ownerships, left, used)
         if tree.biases is not None:
             keep_biases(tree.biases, left, used)
     tree.gathered, tree.measured, tree.root = map(kept.place, (tree.gathered, tree.measured, tree.root))

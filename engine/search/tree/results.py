@@ -140,7 +140,7 @@ def _wdl(node: Any) -> Wdl:
     return Wdl((1.0 + value - draw) / 2.0, draw, (1.0 - value - draw) / 2.0)
 
 
-def _own_wdl(node: Any) -> Wdl:
+def _wdl_to_move(node: Any) -> Wdl:
     """Chances of the side to move at a visited node."""
     seen = _wdl(node)
     return Wdl(seen.loss, seen.draw, seen.win)
@@ -172,7 +172,7 @@ class RootView:
         """``several``: whether the search visits other moves once the outcome of one is known (MultiPV)."""
         self._options, self._several = options, several
         self._game, self._tree, self._line = game, tree, line
-        self._men = 0 if game.calibration is None else game.men(line[-1])
+        self._pieces = 0 if game.calibration is None else game.count_pieces(line[-1])
         self._texts: dict[tuple[int, ...], tuple[str, ...]] = {}  # reports repeat most of their lines
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ class RootView:
         known = None if table is None else _certain(table[0])
         if child is None or int(child["n"]) == 0:
             root = tree.nodes[tree.root]
-            wdl = known or self._chances(root, -_mean(root), own=True)
+            wdl = known or self._chances(root, -_mean(root), to_move=True)
             return Line(self._game.centipawns(wdl, self._options), None, wdl, 0, prior, pv)
         mean = _mean(child) if known is None else known.value
         wdl = known or self._chances(child, mean)
@@ -252,15 +252,15 @@ class RootView:
         number = edge - int(tree.nodes[tree.root]["first_edge"])
         return replace(line, estimate=averages.after(number), bound=averages.bound(number, mean))
 
-    def _chances(self, node: Any, mean: float, *, own: bool = False) -> Wdl:
+    def _chances(self, node: Any, mean: float, *, to_move: bool = False) -> Wdl:
         """What to show of a visited node: its mean outcome as the game's calibration reads it, unless it is proven.
 
         Of the side that moved into it, or its ``own``.
         """
         calibration = self._game.calibration
         if calibration is None or node["bound"] != RUNNING:
-            return _own_wdl(node) if own else _wdl(node)
-        return Wdl(*map(float, calibration.chances(mean, self._men)))
+            return _wdl_to_move(node) if to_move else _wdl(node)
+        return Wdl(*map(float, calibration.chances(mean, self._pieces)))
 
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""
@@ -307,7 +307,7 @@ class RootView:
                     )
                 )
             else:
-                stats.append(MoveStats(move, 0, prior, unvisited, _own_wdl(root).draw, u, None))
+                stats.append(MoveStats(move, 0, prior, unvisited, _wdl_to_move(root).draw, u, None))
         return tuple(sorted(stats, key=lambda s: (s.visits, s.prior)))
 
     def choose(self, temperature: float, seed: int) -> int | None:

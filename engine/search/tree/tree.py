@@ -25,12 +25,12 @@ from .nodes import (
     NODES,
     TAIL,
     UNITS,
-    Ends,
+    Ownerships,
     TreeArrays,
     add_base,
     find_child,
     follow,
-    make_ends,
+    make_ownerships,
 )
 from .transpositions import Positions
 
@@ -49,22 +49,22 @@ class Tree:
     def __init__(self, memory: int, moves_per_node: float = 32.0, points: int = 0) -> None:
         """``memory``: bytes for nodes and edges together, and for what is kept beside the nodes.
 
-        moves_per_node: expected; points: of the board, for which :meth:`keep_ends` may want memory.
+        moves_per_node: expected; points: of the board, for which :meth:`keep_ownerships` may want memory.
         """
         per_node = NODE.itemsize + moves_per_node * EDGE.itemsize + (points + 5 if points else 0)
         self._expected = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))
-        own = NODE.itemsize + _BESIDE + (points + 5 if points else 0)
+        ours = NODE.itemsize + _BESIDE + (points + 5 if points else 0)
         self.counters = np.zeros(8, np.int64)
-        self.counters[UNITS] = -(-own // EDGE.itemsize)
+        self.counters[UNITS] = -(-ours // EDGE.itemsize)
         units = max(_LEAST_ROOM + _LEAST_NODES * int(self.counters[UNITS]), memory // EDGE.itemsize)
         self.edges = np.empty(min(units, 2**31 - 1), EDGE)  # they are numbered in i4
-        self.nodes = np.empty(max(_LEAST_NODES, memory // (own + _LEAST_EDGES * EDGE.itemsize)), NODE)
+        self.nodes = np.empty(max(_LEAST_NODES, memory // (ours + _LEAST_EDGES * EDGE.itemsize)), NODE)
         self.counters[[MOST_NODES, MOST_EDGES]] = _LEAST_NODES, _LEAST_ROOM  # that nothing else takes
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         # quicker to read than records:
         self._bounds, self._first_edges, self._cuts = (self.nodes[name] for name in ("bound", "first_edge", "cut"))
         self.spinlock = make_spinlock()  # of kernels that share it
-        self.ends: Ends | None = None
+        self.ownerships: Ownerships | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.biases: Biases | None = None  # of the net, while searches correct them
         self.known: dict[int, tuple[int, int]] | None = None  # by root move: outcome by endgame tables, and rank
@@ -75,8 +75,8 @@ class Tree:
 
     def clear(self) -> None:
         """Leave a single unexpanded node, the base, as root."""
-        if self.ends is not None:
-            self.ends.told[: int(self.counters[NODES])] = 0
+        if self.ownerships is not None:
+            self.ownerships.known[: int(self.counters[NODES])] = 0
         if self.positions is not None:
             transpositions.forget(self.positions, int(self.counters[NODES]))
         if self.biases is not None:
@@ -87,11 +87,11 @@ class Tree:
         add_base(self.arrays, 0)
         self.root = 0
 
-    def keep_ends(self, points: int) -> Ends:
-        """Have ``ends`` of all nodes from now on, on a board of that many points; nothing is known of those before."""
-        if self.ends is None or self.ends.owners.shape[1] != points:
-            self.ends = make_ends(len(self.nodes), points)
-        return self.ends
+    def keep_ownerships(self, points: int) -> Ownerships:
+        """Have ``ownerships`` of all nodes from now on, on a board of that many points; nothing is known of those before."""
+        if self.ownerships is None or self.ownerships.owners.shape[1] != points:
+            self.ownerships = make_ownerships(len(self.nodes), points)
+        return self.ownerships
 
     def share_positions(self) -> Positions:
         """The positions of the nodes below the root, for a search that shares them."""
@@ -166,7 +166,7 @@ class Tree:
     def give_back(self) -> None:
         """Give the memory of what is not in use any more back to the system."""
         nodes, edges = int(self.counters[NODES]), int(self.counters[EDGES])
-        beside: list[NDArray[Any]] = [self.nodes, *(self.ends or ())]
+        beside: list[NDArray[Any]] = [self.nodes, *(self.ownerships or ())]
         if self.positions is not None:
             beside.append(self.positions.keys)
         if self.biases is not None:

@@ -65,20 +65,20 @@ def first_fault(records: Records) -> str:
     union = np.bitwise_or.reduce(kinds, axis=1)
     count = np.bitwise_count(kinds).sum(axis=1)
     rook, king = kinds[:, 3], kinds[:, 5]
-    ends = np.uint64(0xFF000000000000FF)
+    edge_ranks = np.uint64(0xFF000000000000FF)
     castling = np.zeros(len(records), bool)
-    for bit, rook_square, king_square, own in (
+    for bit, rook_square, king_square, ours in (
         (1, 7, 4, white),
         (2, 0, 4, white),
         (4, 63, 60, black),
         (8, 56, 60, black),
     ):
-        stand = (rook & own) >> np.uint64(rook_square) & (king & own) >> np.uint64(king_square) & np.uint64(1)
+        stand = (rook & ours) >> np.uint64(rook_square) & (king & ours) >> np.uint64(king_square) & np.uint64(1)
         castling |= (records["castle"] & bit > 0) & (stand == 0)
     checks: list[tuple[str, Any]] = [
         ("men overlap", (white & black != 0) | (union != white | black) | (count != np.bitwise_count(union))),
         ("there is not one king a side", (np.bitwise_count(king & white) != 1) | (np.bitwise_count(king & black) != 1)),
-        ("a pawn stands on the first or last rank", kinds[:, 0] & ends != 0),
+        ("a pawn stands on the first or last rank", kinds[:, 0] & edge_ranks != 0),
         ("the side to move is unknown", records["turn"] > 1),
         ("castling rights do not fit the board", castling | (records["castle"] > 15)),
         ("the en-passant square is off the board", (records["ep"] > 63) & (records["ep"] != 255)),
@@ -110,8 +110,8 @@ def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
     source, target = moves & 63, moves >> 6 & 63
     king = (records["bb"][:, 5, None] >> source.astype(np.uint64) & np.uint64(1)).astype(bool)
     result = moves.copy()
-    for home, there, rook in ((4, 6, 7), (4, 2, 0), (60, 62, 63), (60, 58, 56)):
-        result[king & (source == home) & (target == there)] = home + 64 * rook
+    for home, goal, rook in ((4, 6, 7), (4, 2, 0), (60, 62, 63), (60, 58, 56)):
+        result[king & (source == home) & (target == goal)] = home + 64 * rook
     return result
 
 
@@ -123,9 +123,9 @@ def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]
     scores = records["cp"].astype(np.float64)
     points = 1.0 / (1.0 + np.exp(-scores / options.centipawns))
     weights = np.exp((points - points[:, :1]) / options.temperature)
-    said = records["depth"] == 0
-    weights[said] = np.exp(scores[said] / LOG_SCALE)
-    weights[said, 0] = 1.0
+    without_search = records["depth"] == 0
+    weights[without_search] = np.exp(scores[without_search] / LOG_SCALE)
+    weights[without_search, 0] = 1.0
     weights[np.arange(LINES) >= records["n"][:, None]] = 0.0
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
 
@@ -229,8 +229,8 @@ def _of_net(teaching: Teaching) -> NDArray[np.int64]:
 def codes_of(states: State, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
     """Moves u2[N, K] of the game's own form, where castling is king takes rook, as records write them."""
     source, target = moves & 63, moves >> 6 & 63
-    own = np.where(states["turn"] == 0, states["white"], states["black"])
-    castles = own[:, None] >> target.astype(np.uint64) & np.uint64(1) > 0
+    ours = np.where(states["turn"] == 0, states["white"], states["black"])
+    castles = ours[:, None] >> target.astype(np.uint64) & np.uint64(1) > 0
     to = np.where(castles, source // 8 * 8 + np.where(target > source, 6, 2), target)
     codes: NDArray[np.uint16] = (source + 64 * to + (moves & 0xF000)).astype(np.uint16)
     return codes

@@ -49,7 +49,7 @@ RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were ma
 _D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
 _G_FIELDS = ("game", "nopen", "open", "komi", "reason", "tt")
 _EXTRA_FIELDS = ("own", "lead")
-OWN_SCALE = 20
+OWNERSHIP_UNIT = 20
 _INTEGERS = {*_D_FIELDS, *_EXTRA_FIELDS, "nopen", "open", "reason"}
 ADJUDICATED = 2
 LINES = 16
@@ -116,13 +116,13 @@ def first_fault(d: Records, g: Records, points: int) -> str:
         ("its game is not in g", ~np.isin(d["game"], g["game"])),
     ]
     if "own" in (d.dtype.names or ()):
-        checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWN_SCALE).any(axis=1)))
+        checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWNERSHIP_UNIT).any(axis=1)))
     if fault := first_wrong(checks):
         return fault
     with np.errstate(invalid="ignore"):  # of a signalling NaN
-        halves, scores = 2 * g["komi"].astype(np.float64), g["tt"].astype(np.float64)
+        half_points, scores = 2 * g["komi"].astype(np.float64), g["tt"].astype(np.float64)
     wrong = (g["nopen"] > g["open"].shape[1]) | (g["open"] > points).any(axis=1)
-    wrong |= ~((np.abs(halves) < 16000) & (halves == np.round(halves))) | ~np.isfinite(scores)
+    wrong |= ~((np.abs(half_points) < 16000) & (half_points == np.round(half_points))) | ~np.isfinite(scores)
     if wrong.any():
         return f"game {int(np.argmax(wrong))}: its opening, komi or score is impossible"
     if len(np.unique(g["game"])) != len(g):
@@ -170,7 +170,7 @@ def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, des
     weight = np.where(d["dead"] == 1, 0.0, options.teacher)[:, None]
     wdl = weight * np.stack([win, np.zeros(len(d)), 1 - win], axis=1) + (1 - weight) * one_hot_result(z)
     names = d.dtype.names or ()
-    owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWN_SCALE)).astype(np.int8) if "own" in names else None
+    owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWNERSHIP_UNIT)).astype(np.int8) if "own" in names else None
     data = Positions(
         game,
         states,
@@ -291,7 +291,7 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["w"] = round(_ONE * teaching.chance)
     row["dead"] = game.territory.counts_dead_stones(state)
     if teaching.ownership:
-        row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
+        row["own"][0] = np.rint(OWNERSHIP_UNIT * np.clip(teaching.ownership, -1, 1))
         row["lead"] = round(100 * min(max(teaching.lead or 0.0, -300.0), 300.0))
     return row
 

@@ -74,16 +74,16 @@ def _hands(records: Records) -> NDArray[np.uint8]:
 def first_fault(records: Records) -> str:
     """What is wrong with the first impossible record, "" when all can be used safely (legality is seen when drawn)."""
     board, hands = records["board"], _hands(records)
-    man = board & 15
+    piece = board & 15
     in_set = np.zeros(len(records), bool)
     for kind, total in enumerate(_TOTALS, 1):
-        on_board = (man == kind).sum(axis=1) + ((man == kind + _PROMOTED) & (kind != 7)).sum(axis=1)
+        on_board = (piece == kind).sum(axis=1) + ((piece == kind + _PROMOTED) & (kind != 7)).sum(axis=1)
         in_set |= on_board + hands[:, :, kind - 1].astype(np.int64).sum(axis=1) > total
     used = np.arange(LINES) < records["n"][:, None]
     moves = np.column_stack([np.where(used, records["mv"], records["mv"][:, :1]), records["played"]])
     off_board = ((moves & 127 > _LAST_SQUARE) | (moves >> 7 & 127 > _LAST_SOURCE) | (moves >> 15 > 0)).any(axis=1)
     checks: list[tuple[str, Any]] = [
-        ("there is an unknown man on the board", ((board > 30) | (man == 15) | (board == 16)).any(axis=1)),
+        ("there is an unknown man on the board", ((board > 30) | (piece == 15) | (board == 16)).any(axis=1)),
         ("there is not one king a side", ((board == _KING).sum(1) != 1) | ((board == _KING + 16).sum(1) != 1)),
         ("there are more pieces than in a shogi set", in_set),
         ("the side to move is unknown", records["turn"] > 1),

@@ -53,14 +53,14 @@ class SparseWriter(GraphWriter):
 
     def in_bucket(self, x: str, features: str, units: int) -> str:
         """Hidden units float32 [B, U], zero outside each position's bucket; features i64 [B, P]."""
-        own = self.constant("buckets", np.arange(units, dtype=np.int64) // integers.HIDDEN)
+        ours = self.constant("buckets", np.arange(units, dtype=np.int64) // integers.HIDDEN)
         listed = self.node("Cast", [self.node("Cast", [features], "listed.bits", to=BOOL)], "listed", to=INT64)
         count = self.node("ReduceSum", [listed, self.constant("axis", np.array([1], np.int64))], "count", keepdims=1)
         one, size = (self.constant(f"bucket.{n}", np.array([n], np.int64)) for n in (1, integers.BUCKET))
         least = self.node("Sub", [self.node("Max", [count, one], "count.least"), one], "count.before")
         last = self.constant("bucket.last", np.array([units // integers.HIDDEN - 1], np.int64))
         bucket = self.node("Min", [self.node("Div", [least, size], "bucket.any"), last], "bucket")
-        kept = self.node("Cast", [self.node("Equal", [bucket, own], "kept.bits")], "kept", to=FLOAT)
+        kept = self.node("Cast", [self.node("Equal", [bucket, ours], "kept.bits")], "kept", to=FLOAT)
         return self.node("Mul", [x, kept], "hidden.kept")
 
     def layer(self, x: str, weight: NDArray[Any], bias: NDArray[Any], names: tuple[str, str]) -> str:

@@ -77,27 +77,27 @@ def scatter_rows(hidden, weight, actions, gradient, to_hidden, to_weight, to_bia
 
 
 @kernel
-def join(shared, own, bound, step, out):
+def join(shared, ours, bound, step, out):
     """out f4[k S, V] = own f4[k S, V] + shared f4[S, V], which is the same for every S rows, within +-bound.
 
     With a step above 0 it is rounded to whole steps.
     """
     rows = shared.shape[0]
-    for f in range(own.shape[0]):
-        for i in range(own.shape[1]):
-            total = min(max(own[f, i] + shared[f % rows, i], -bound), bound)
+    for f in range(ours.shape[0]):
+        for i in range(ours.shape[1]):
+            total = min(max(ours[f, i] + shared[f % rows, i], -bound), bound)
             out[f, i] = np.rint(total / step) * step if step > 0 else total
 
 
 @kernel
-def divide(shared, own, bound, gradient, to_shared, to_own):
+def divide(shared, ours, bound, gradient, to_shared, to_ours):
     """The gradients of :func:`join`'s tables from the sum's, as if nothing were rounded; to_shared is zero before."""
     rows = shared.shape[0]
-    for f in range(own.shape[0]):
-        for i in range(own.shape[1]):
-            inside = -bound <= own[f, i] + shared[f % rows, i] <= bound
-            to_own[f, i] = gradient[f, i] if inside else np.float32(0)
-            to_shared[f % rows, i] += to_own[f, i]
+    for f in range(ours.shape[0]):
+        for i in range(ours.shape[1]):
+            inside = -bound <= ours[f, i] + shared[f % rows, i] <= bound
+            to_ours[f, i] = gradient[f, i] if inside else np.float32(0)
+            to_shared[f % rows, i] += to_ours[f, i]
 
 
 @summing_kernel

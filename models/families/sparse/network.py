@@ -146,8 +146,8 @@ class SparseNetwork(Network):
         return self._joined(self.policy_shared, self.policy_own, self.coarse_policy)
 
     @staticmethod
-    def _joined(shared: Tensor, own: Tensor, coarse: bool) -> Tensor:
-        return Joined.apply(shared, own, integers.FIRST_BOUND, integers.COARSE / integers.UNIT if coarse else 0.0)  # type: ignore[no-any-return]
+    def _joined(shared: Tensor, ours: Tensor, coarse: bool) -> Tensor:
+        return Joined.apply(shared, ours, integers.FIRST_BOUND, integers.COARSE / integers.UNIT if coarse else 0.0)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> Tensor:
@@ -202,27 +202,27 @@ class SparseNetwork(Network):
 
         New units say nothing yet; each bucket says what the one did. Any other state is returned as it is.
         """
-        own, found = self.state_dict(), dict(state)
-        if not own.keys() <= state.keys() or any(len(state[name]) != len(own[name]) for name in _OF_INPUTS_AND_MOVES):
+        ours, result = self.state_dict(), dict(state)
+        if not ours.keys() <= state.keys() or any(len(state[name]) != len(ours[name]) for name in _OF_INPUTS_AND_MOVES):
             return state
         for part, behind in (("value", ["value_hidden.weight"]), ("policy", ["rows_shared", "rows_own"])):
             bias = f"{part}_bias"
-            narrow, wide = len(state[bias]) // 2, len(own[bias]) // 2
+            narrow, wide = len(state[bias]) // 2, len(ours[bias]) // 2
             if narrow >= wide:
                 continue
             for name in (f"{part}_shared", f"{part}_own", bias):
-                found[name] = own[name].clone()
-                found[name][..., :narrow] = state[name][..., :narrow]
-                found[name][..., wide : wide + narrow] = state[name][..., narrow:]
+                result[name] = ours[name].clone()
+                result[name][..., :narrow] = state[name][..., :narrow]
+                result[name][..., wide : wide + narrow] = state[name][..., narrow:]
             for name in behind:
-                found[name] = own[name].new_zeros(len(state[name]), wide)
-                found[name][:, :narrow] = state[name]
-        buckets = len(own["value_hidden.bias"]) // integers.HIDDEN
+                result[name] = ours[name].new_zeros(len(state[name]), wide)
+                result[name][:, :narrow] = state[name]
+        buckets = len(ours["value_hidden.bias"]) // integers.HIDDEN
         if buckets > 1 and len(state["value_hidden.bias"]) == integers.HIDDEN:
             for name in ("value_hidden.weight", "value_hidden.bias"):
-                found[name] = found[name].repeat(buckets, *[1] * (found[name].dim() - 1))
-            found["value_out.weight"] = found["value_out.weight"].repeat(1, buckets)
-        return found
+                result[name] = result[name].repeat(buckets, *[1] * (result[name].dim() - 1))
+            result["value_out.weight"] = result["value_out.weight"].repeat(1, buckets)
+        return result
 
     # ---- files
 
@@ -237,7 +237,7 @@ class SparseNetwork(Network):
             return np.ascontiguousarray(np.clip(rounded, bounds.min, bounds.max).astype(kind))
 
         state = self.state_dict()
-        made = {name: whole(state[own], unit, integers.KINDS[name]) for name, (own, unit) in _WHOLE.items()}
+        made = {name: whole(state[ours], unit, integers.KINDS[name]) for name, (ours, unit) in _WHOLE.items()}
         for part, layer in (("value", self.value_first), ("policy", self.policy_first)):
             first = np.concatenate([np.zeros((1, layer.shape[1]), np.int16), whole(layer, integers.UNIT, "int16")])
             made[f"{part}_first"], made[f"{part}_rest"] = split(first)
@@ -253,7 +253,7 @@ class SparseNetwork(Network):
         def numbers(values: NDArray[Any], unit: float) -> Tensor:
             return torch.from_numpy(values.astype(np.float64) / unit).float()
 
-        state = {own: numbers(getattr(net, name), unit) for name, (own, unit) in _WHOLE.items()}
+        state = {ours: numbers(getattr(net, name), unit) for name, (ours, unit) in _WHOLE.items()}
         firsts = {"value": joined(net.value_first, net.value_rest), "policy": joined(net.policy_first, net.policy_rest)}
         for name, first in firsts.items():
             rows = numbers(first[1:], integers.UNIT)

@@ -39,18 +39,18 @@ class Joined(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(context: Any, shared: Tensor, own: Tensor, bound: float, step: float) -> Tensor:
-        tables = shared.detach().numpy(), own.detach().numpy()
+    def forward(context: Any, shared: Tensor, ours: Tensor, bound: float, step: float) -> Tensor:
+        tables = shared.detach().numpy(), ours.detach().numpy()
         context.kept = *tables, np.float32(bound)
-        out = torch.empty(own.shape)
+        out = torch.empty(ours.shape)
         join(*tables, np.float32(bound), np.float32(step), out.numpy())
         return out
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        shared, own, bound = context.kept
-        parts = torch.zeros(shared.shape), torch.empty(own.shape)
-        divide(shared, own, bound, gradients[0].contiguous().numpy(), *(part.numpy() for part in parts))
+        shared, ours, bound = context.kept
+        parts = torch.zeros(shared.shape), torch.empty(ours.shape)
+        divide(shared, ours, bound, gradients[0].contiguous().numpy(), *(part.numpy() for part in parts))
         return *parts, None, None
 
 
@@ -90,14 +90,14 @@ class SparseValue(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         rows, arrays, sums, units = context.kept
         gradient = gradients[0].contiguous().float().numpy()
-        found: dict[int, ValueWeights] = {}
+        results: dict[int, ValueWeights] = {}
 
         def work(number: int, part: slice) -> None:
-            found[number] = ValueWeights(*map(np.zeros_like, arrays))
-            value_backward(rows[part], arrays, sums[part], units[part], gradient[part], found[number])
+            results[number] = ValueWeights(*map(np.zeros_like, arrays))
+            value_backward(rows[part], arrays, sums[part], units[part], gradient[part], results[number])
 
         _side_by_side(context.threads, len(rows), work)
-        total = [torch.from_numpy(array) for array in found[0]]
-        for number in range(1, len(found)):
-            torch._foreach_add_(total, [torch.from_numpy(array) for array in found[number]])
+        total = [torch.from_numpy(array) for array in results[0]]
+        for number in range(1, len(results)):
+            torch._foreach_add_(total, [torch.from_numpy(array) for array in results[number]])
         return None, None, *total

@@ -64,8 +64,8 @@ class TowerNetwork(Network):
         x = (x.to(torch.float32) * self.scale).to(next(self.tower.parameters()).dtype)
         x = x.contiguous(memory_format=torch.channels_last)
         shared: Tensor = self.tower(x)
-        own = shared if self.value_tower is None else self.value_tower(x)
-        return (self.policy(shared).float(), *(y.float() for y in self.value(own)))
+        ours = shared if self.value_tower is None else self.value_tower(x)
+        return (self.policy(shared).float(), *(y.float() for y in self.value(ours)))
 
     # ---- learning
 
@@ -101,10 +101,10 @@ class TowerNetwork(Network):
         def adding(block: ConvBlock) -> Callable[[Any, Any, Tensor], None]:
             def add(module: Any, inputs: Any, output: Tensor) -> None:
                 x = output.double()
-                here = torch.stack(
+                sums_of_scale = torch.stack(
                     [torch.full_like(x[0, :, 0, 0], x[:, 0].numel()), x.sum((0, 2, 3)), (x * x).sum((0, 2, 3))]
                 )
-                sums[block] = sums[block] + here if block in sums else here
+                sums[block] = sums[block] + sums_of_scale if block in sums else sums_of_scale
 
             return add
 
@@ -141,9 +141,9 @@ class TowerNetwork(Network):
         x = graph.node("Cast", [x], "planes.float", to=FLOAT)
         x = graph.node("Mul", [x, graph.constant("planes.scale", array(self.scale))], "planes.scaled")
         shared = graph.tower(x, self.tower, "tower")
-        own = shared if self.value_tower is None else graph.tower(x, self.value_tower, "value_tower")
+        ours = shared if self.value_tower is None else graph.tower(x, self.value_tower, "value_tower")
         add_policy(graph, shared, self.policy)
-        add_value(graph, own, self.value, config.value_head)
+        add_value(graph, ours, self.value, config.value_head)
         return graph
 
     def to_play(self, dtype: torch.dtype, device: torch.device) -> TowerNetwork:

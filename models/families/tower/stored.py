@@ -107,15 +107,15 @@ def weights_of(stored: Stored, network: TowerNetwork) -> dict[str, Tensor]:
     state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     for name, module in network.named_modules():
         if isinstance(module, ConvBlock):
-            own = {"conv.weight": "weight", "norm.bias": "bias"}
+            mine = {"conv.weight": "weight", "norm.bias": "bias"}
             state[f"{name}.norm.weight"].fill_(1.0)
             state[f"{name}.norm.running_mean"].fill_(0.0)
             state[f"{name}.norm.running_var"].fill_(1.0 - module.norm.eps)
         elif isinstance(module, torch.nn.Linear | torch.nn.Conv2d) and not name.endswith(".conv"):
-            own = {"weight": "weight", "bias": "bias"}
+            mine = {"weight": "weight", "bias": "bias"}
         else:
             continue
-        for ours, theirs in own.items():
+        for ours, theirs in mine.items():
             tensor = state[f"{name}.{ours}"]
             values = torch.from_numpy(np.array(stored[f"{renamed.get(name, name)}.{theirs}"]))
             if values.numel() != tensor.numel():

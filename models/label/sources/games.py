@@ -27,7 +27,7 @@ ADJUDICATED = 0.7  # of the games end once they are decided for 5 plies in a row
 
 
 @dataclass(frozen=True)
-class OwnGames(Source):
+class PlayedGames(Source):
     meaning = "games of the teacher against itself, from random openings; where no flag below is given"
 
     games: int = setting(1000, "number of games", 1, flag=True)
@@ -79,7 +79,7 @@ class OwnGames(Source):
 class Play:
     """One game. Its moves are drawn from the softmax of their points over the temperature, or from the policy."""
 
-    def __init__(self, source: OwnGames, job: Job, teacher: Teacher, number: int, student: RawNet | None) -> None:
+    def __init__(self, source: PlayedGames, job: Job, teacher: Teacher, number: int, student: RawNet | None) -> None:
         self.teacher, self.student, self.number = teacher, student, number
         self.game, self.form, self.by_policy = job.game, job.form, job.teacher.by_policy
         self.random = np.random.Generator(np.random.PCG64([job.seed, number]))
@@ -172,4 +172,4 @@ class Play:
         return int(self.random.choice(teaching.moves, p=weights / weights.sum()))
 
 
-SOURCE = OwnGames
+SOURCE = PlayedGames

@@ -159,12 +159,12 @@ class Players:
         random: np.random.Generator,
     ) -> NDArray[np.int64]:
         """Which of its moves each game goes on with: i8[N]."""
-        there = np.arange(_COMPARED) < games.rows["count"][:, None]
-        rows, columns = np.nonzero(there)
+        present = np.arange(_COMPARED) < games.rows["count"][:, None]
+        rows, columns = np.nonzero(present)
         next_rows = self._guide.look(self._game.after(games.states, rows, games.moves[rows, columns])).rows
         over = next_rows["outcome"] != RUNNING
         values = np.where(over, next_rows["outcome"], next_rows["value"])  # for the other side
-        scores = np.full(there.shape, -np.inf)
+        scores = np.full(present.shape, -np.inf)
         scores[rows, columns] = np.log(np.maximum(games.policy[rows, columns], 1e-6)) / temperatures[rows]
         scores[rows, columns] -= sharpness[rows] * values
         chosen: NDArray[np.int64] = np.argmax(scores + random.gumbel(size=scores.shape), axis=1)
@@ -172,21 +172,21 @@ class Players:
 
     def _off(self, games: _Games, random: np.random.Generator) -> list[_Kept]:
         """Positions up to a few plies off the games."""
-        found, every = list[_Kept](), np.repeat(np.arange(len(games.numbers)), _KEPT)
-        walks = games.some(every)
+        result, every = list[_Kept](), np.repeat(np.arange(len(games.numbers)), _KEPT)
+        rollouts = games.some(every)
         depths = random.choice(len(_DEPTHS), len(every), p=_DEPTHS)
         for depth in range(len(_DEPTHS)):
-            found.append(self._kept(walks.some(depths == depth)))
+            result.append(self._kept(rollouts.some(depths == depth)))
             further = depths > depth
-            walks, depths = walks.some(further), depths[further]
+            rollouts, depths = rollouts.some(further), depths[further]
             if not len(depths):
                 break
-            weights = walks.policy ** np.float32(1 / _FLATNESS)
+            weights = rollouts.policy ** np.float32(1 / _FLATNESS)
             chosen = np.argmax(weights / random.standard_exponential(weights.shape), axis=1)
-            walks = self._judged(walks.numbers, self._after(walks, chosen))
-            running = walks.running
-            walks, depths = walks.some(running), depths[running]
-        return found
+            rollouts = self._judged(rollouts.numbers, self._after(rollouts, chosen))
+            running = rollouts.running
+            rollouts, depths = rollouts.some(running), depths[running]
+        return result
 
     def _kept(self, games: _Games) -> _Kept:
         lines = self._width

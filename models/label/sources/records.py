@@ -43,10 +43,10 @@ class Recorded(Source):
         return self.games
 
     def prepared(self, job: Job, say: Say) -> Self:
-        found = len(read_played(job.game, job.form, self.records, say))
-        if not found:
+        result = len(read_played(job.game, job.form, self.records, say))
+        if not result:
             raise DataError("the records hold no finished game of this kind; give others")
-        return replace(self, games=found if self.games is None else min(found, self.games))
+        return replace(self, games=result if self.games is None else min(result, self.games))
 
     def open(self, job: Job) -> Labelling:
         played = read_played(job.game, job.form, self.records, lambda problem: None)  # said by prepared()

@@ -59,19 +59,19 @@ def best_moves(trees, picked, looked, moves, policy):
         if nd.first_edge < 0:
             continue
         by_visits = nd.n >= looked and nd.children > 0
-        total, found = 0.0, 0
+        total, result = 0.0, 0
         for k in range(nd.first_edge, nd.first_edge + (nd.children if by_visits else nd.edges)):
             weight = np.float64(nodes[edges[k].child].n) if by_visits else unpack_prior(edges[k].prior)
             total += weight
-            if weight <= 0.0 or (found == width and weight <= policy[r, width - 1]):
+            if weight <= 0.0 or (result == width and weight <= policy[r, width - 1]):
                 continue
-            at = min(found, width - 1)
-            found = min(found + 1, width)
+            at = min(result, width - 1)
+            result = min(result + 1, width)
             while at > 0 and policy[r, at - 1] < weight:
                 moves[r, at], policy[r, at] = moves[r, at - 1], policy[r, at - 1]
                 at -= 1
             moves[r, at], policy[r, at] = edges[k].move, weight
-        for j in range(found):
+        for j in range(result):
             policy[r, j] /= total
 
 
@@ -128,9 +128,9 @@ class Searcher:
             if records is not None:
                 records["game"] = number * BEGUN + search
                 tasks.append(records)
-        found = last_first(np.concatenate(tasks))
-        draw_results(self._shards, found, random)
-        return found
+        result = last_first(np.concatenate(tasks))
+        draw_results(self._shards, result, random)
+        return result
 
     def _begin(self, line: State, random: np.random.Generator) -> State | None:
         """A position a few random moves behind State[1]; None where the game is over by then."""
@@ -173,8 +173,8 @@ class Searcher:
         states: NDArray[np.void] = np.zeros(count, root.dtype)
         states[0] = root[-1]
         for depth in range(1, int(depths.max(initial=0)) + 1):
-            here = np.flatnonzero(depths == depth)
-            states[here] = self._game.after(states, parents[here], moves[here])
+            level = np.flatnonzero(depths == depth)
+            states[level] = self._game.after(states, parents[level], moves[level])
         return states
 
 

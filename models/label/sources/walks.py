@@ -30,7 +30,7 @@ PLIES = 6  # recorded of a walk
 
 
 @dataclass(frozen=True)
-class Walks(Around):
+class Rollouts(Around):
     meaning = "short walks that leave labelled games: --around DATA ..."
 
     temperatures: tuple[float, ...] = setting(
@@ -48,7 +48,7 @@ class Walks(Around):
 class _Opinions(NamedTuple):
     """A net's opinions of N positions, for the side to move; M the most moves of one."""
 
-    walks: NDArray[np.int64]  # [N] whose positions they are
+    rollouts: NDArray[np.int64]  # [N] whose positions they are
     moves: NDArray[np.uint16]  # [N, M] legal moves, then 0
     policy: NDArray[np.float64]  # [N, M] their probabilities, then 0
     chance: NDArray[np.float64]  # [N] expected points
@@ -63,10 +63,10 @@ class _Opinions(NamedTuple):
 class Walker:
     """Makes the walks of a task."""
 
-    def __init__(self, source: Walks, job: Job) -> None:
+    def __init__(self, source: Rollouts, job: Job) -> None:
         """BLOCKS. Errors: NetError, OptionError."""
         net = source.student or job.teacher.guide
-        self._own = net == job.teacher.guide != ""  # whether the teacher is the same net
+        self._same_net = net == job.teacher.guide != ""  # whether the teacher is the same net
         self._evaluator = load_evaluator(
             "" if net == "default" else net, job.game, provider=job.provider, batch_size=BEGUN
         )
@@ -87,25 +87,27 @@ class Walker:
         blunders = random.choice(source.blunders, len(starts))
         going, records, keys = first, np.zeros(PLIES * len(starts), self._shards.dtype), list[int]()
         for ply in range(PLIES + 1):
-            found = self._opinions(lines, going, ply)
-            going = found.walks
+            result = self._opinions(lines, going, ply)
+            going = result.rollouts
             blind = random.random(len(going)) < blunders[going]
-            weights = found.policy ** (1 / temperatures[going, None])
-            weights[blind] = found.policy[blind] > 0
+            weights = result.policy ** (1 / temperatures[going, None])
+            weights[blind] = result.policy[blind] > 0
             if ply == 0:
-                weights[found.moves == played[going]] *= 1e-12  # played where there is no other move
+                weights[result.moves == played[going]] *= 1e-12  # played where there is no other move
             noise = random.exponential(size=weights.shape)
             chosen = np.argmax(weights / noise, axis=1)  # drawn in proportion to the weights
-            questions = [self._question(lines[walk, ply : ply + 1], found, i) for i, walk in enumerate(going) if ply]
+            questions = [
+                self._question(lines[rollout, ply : ply + 1], result, i) for i, rollout in enumerate(going) if ply
+            ]
             taught = teacher.teach(questions)
-            for i, walk in enumerate(going.tolist()):
-                line, move = lines[walk], int(found.moves[i, chosen[i]])
+            for i, rollout in enumerate(going.tolist()):
+                line, move = lines[rollout], int(result.moves[i, chosen[i]])
                 if ply:
                     row = self._form.record(game, line[: ply + 1], taught[i])
-                    row["game"], row["rnd"] = number * BEGUN + walk, blind[i]
+                    row["game"], row["rnd"] = number * BEGUN + rollout, blind[i]
                     row["played"] = self._form.code(line[ply], move)
                     records[len(keys)] = row[0]
-                    keys.append(int(found.keys[i]))
+                    keys.append(int(result.keys[i]))
                 if ply < PLIES:
                     game.play_at(line, ply, move)
         records = records[np.unique(np.array(keys, np.uint64), return_index=True)[1]]
@@ -113,26 +115,28 @@ class Walker:
         draw_results(self._shards, records, random)
         return records
 
-    def _question(self, state: State, found: _Opinions, i: int) -> Question:
-        return Question(state, None, found.of(i), int(found.mates[i])) if self._own else Question(state)
+    def _question(self, state: State, result: _Opinions, i: int) -> Question:
+        return Question(state, None, result.of(i), int(result.mates[i])) if self._same_net else Question(state)
 
-    def _opinions(self, lines: State, walks: NDArray[np.int64], ply: int) -> _Opinions:
+    def _opinions(self, lines: State, rollouts: NDArray[np.int64], ply: int) -> _Opinions:
         """The net's opinions of lines[walks, ply], without those where the game is over. Errors: NetError."""
         leaves, game = self._leaves, self._game
-        leaves.rows["slot"][: len(walks)], leaves.rows["root"], leaves.rows["length"] = walks, ply, 0
-        game.encoder.describe(lines, leaves, len(walks), self._evaluator.history, MATE_PLIES * game.encoder.finds_mates)
-        here = np.flatnonzero((leaves.rows["outcome"] == RUNNING)[: len(walks)])
-        logits, values = self._evaluator.evaluate(np.ascontiguousarray(leaves.planes[here]))
+        leaves.rows["slot"][: len(rollouts)], leaves.rows["root"], leaves.rows["length"] = rollouts, ply, 0
+        game.encoder.describe(
+            lines, leaves, len(rollouts), self._evaluator.history, MATE_PLIES * game.encoder.finds_mates
+        )
+        running = np.flatnonzero((leaves.rows["outcome"] == RUNNING)[: len(rollouts)])
+        logits, values = self._evaluator.evaluate(np.ascontiguousarray(leaves.planes[running]))
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
             raise NetError("the net's policy or value is not finite; use another net")
-        count = leaves.rows["count"][here]
+        count = leaves.rows["count"][running]
         legal = np.arange(int(count.max(initial=1))) < count[:, None]
         width = legal.shape[1]
-        actions = np.where(legal, leaves.actions[here, :width], 0)
+        actions = np.where(legal, leaves.actions[running, :width], 0)
         policy = np.where(legal, np.take_along_axis(logits, actions.astype(np.int64), axis=1), -np.inf)
-        moves = np.where(legal, leaves.moves[here, :width], 0)
-        rows = leaves.rows[here]
-        return _Opinions(walks[here], moves, softmax(policy), expected_points(values), rows["begin"], rows["key"])
+        moves = np.where(legal, leaves.moves[running, :width], 0)
+        rows = leaves.rows[running]
+        return _Opinions(rollouts[running], moves, softmax(policy), expected_points(values), rows["begin"], rows["key"])
 
 
-SOURCE = Walks
+SOURCE = Rollouts

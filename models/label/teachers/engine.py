@@ -65,20 +65,20 @@ class EngineTeacher(Teacher):
         return [self._teaching(one, answer) for one, answer in zip(questions, answers, strict=True)]
 
     def _teaching(self, question: Question, answer: Answer) -> Teaching:
-        found: dict[int, PvInfo] = {}
+        results: dict[int, PvInfo] = {}
         for info in answer.lines[: self.lines]:
             if info.pv and _has_score(info):
                 try:
-                    found.setdefault(self.game.parse_move(question.line, info.pv[0]), info)
+                    results.setdefault(self.game.parse_move(question.line, info.pv[0]), info)
                 except IllegalMoveError as error:
                     raise self.client.misbehaved(f"recommends an illegal move: {error}{self._in(question)}") from error
-        if not found:
+        if not results:
             gave_up = "gave the game up; turn its resignation off with --option"
             fault = gave_up if answer.resign else "answered without a score"
             raise self.client.misbehaved(fault + self._in(question))
-        first, infos = next(iter(found.values())), list(found.values())
+        first, infos = next(iter(results.values())), list(results.values())
         scores = np.array([centipawns(info, self.form.scale) for info in infos], np.int64)
-        moves, depth, policy = np.array(list(found), np.uint16), first.depth or 0, None
+        moves, depth, policy = np.array(list(results), np.uint16), first.depth or 0, None
         if first.chance is None:
             depth = max(depth, 1)  # 0 marks a net's opinion
         else:

@@ -31,9 +31,9 @@ class NetTeacher(Teacher):
         mates = [one.mate if one.opinion else self._mate(one) for one in questions]
         pairs = list(zip(questions, mates, strict=True))
         unknown = [one.line for one, mate in pairs if mate == NO_MOVE and one.opinion is None]
-        found = iter(self._net.opinions(unknown))
+        result = iter(self._net.opinions(unknown))
         return [
-            _mate_by(mate) if mate != NO_MOVE else self._of_opinion(one.opinion or next(found)) for one, mate in pairs
+            _mate_by(mate) if mate != NO_MOVE else self._of_opinion(one.opinion or next(result)) for one, mate in pairs
         ]
 
     def _mate(self, question: Question) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ....engine.errors import AzError, NetError
 from ....engine.nets.evaluator import Output, Planes
 
-HALVES = 2
+BATCHES = 2
 VALUES = 3  # room for values of one row
 _POST = struct.Struct("<cBII")  # POST, half, number of the net, rows
 POST, DONE, NET, ERROR = b"P", b"D", b"N", b"E"  # first bytes of messages
@@ -42,9 +42,9 @@ class Half:
         def view(dtype: str, width: int) -> NDArray[Any]:
             nonlocal at
             size = np.dtype(dtype).itemsize * shape.rows * width
-            found: NDArray[Any] = np.frombuffer(memory[at : at + size], dtype).reshape(shape.rows, width)
+            result: NDArray[Any] = np.frombuffer(memory[at : at + size], dtype).reshape(shape.rows, width)
             at += -(-size // 64) * 64
-            return found
+            return result
 
         self.policies: NDArray[np.float32] = view("f4", shape.moves)  # f4[R, M], logits of the legal moves
         self.values: NDArray[np.float32] = view("f4", VALUES)  # f4[R, 3], the net's 3 or 1 in front
@@ -60,24 +60,24 @@ class Block:
         """Make one, or open the one of that name. Errors: OSError when there is no room for it."""
         self.shape = shape
         sizes = (4 * shape.moves, 4 * VALUES, 2 * shape.moves, shape.features)
-        size = HALVES * sum(-(-shape.rows * width // 64) * 64 for width in sizes)
+        size = BATCHES * sum(-(-shape.rows * width // 64) * 64 for width in sizes)
         if name is None:
             self._memory = SharedMemory(create=True, size=size)
         else:
             self._memory = _opened(name)
         self.name = self._memory.name
-        self.halves: list[Half] = []
+        self.batches: list[Half] = []
         at = 0
-        for _ in range(HALVES):
-            self.halves.append(Half(self._memory.buf, shape, at))
-            at = self.halves[-1].end
+        for _ in range(BATCHES):
+            self.batches.append(Half(self._memory.buf, shape, at))
+            at = self.batches[-1].end
 
     def unlink(self) -> None:
         """Take its name away once both have opened it: the system frees it with the last of them, however they end."""
         self._memory.unlink()
 
     def close(self) -> None:
-        self.halves.clear()
+        self.batches.clear()
         with contextlib.suppress(BufferError):  # an array of it is still held: the process's end frees it
             self._memory.close()
 
@@ -150,15 +150,15 @@ class Link:
         """Let the other end load a net for what follows; what it says of the net. BLOCKS. Errors: NetError."""
         self._nets += 1
         self._send(net_message(self._nets, path))
-        said: dict[str, Any] = json.loads(self._receive(NET))
-        return said
+        info: dict[str, Any] = json.loads(self._receive(NET))
+        return info
 
     def post(self, half: int, planes: Planes, actions: NDArray[np.uint16]) -> None:
         """Hand in planes u1[K, F] and actions u2[K, M] to be judged, K > 0. Errors: NetError."""
-        here = self.block.halves[half]
-        here.planes[: len(planes)] = planes
-        here.actions[: len(planes)] = actions
-        del here  # no view may be held when an error closes the memory
+        arrays = self.block.batches[half]
+        arrays.planes[: len(planes)] = planes
+        arrays.actions[: len(planes)] = actions
+        del arrays  # no view may be held when an error closes the memory
         self._send(_POST.pack(POST, half, self._nets, len(planes)))
 
     def outputs(self, half: int, rows: int, values: int) -> Output:
@@ -166,8 +166,8 @@ class Link:
         while half not in self._done:
             self._done.add(self._receive(DONE)[0])
         self._done.remove(half)
-        here = self.block.halves[half]
-        return here.policies[:rows], here.values[:rows, :values]
+        arrays = self.block.batches[half]
+        return arrays.policies[:rows], arrays.values[:rows, :values]
 
     def _send(self, message: bytes) -> None:
         try:

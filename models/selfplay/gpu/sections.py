@@ -100,8 +100,8 @@ def _environment(setup: Setup) -> Iterator[tuple[str, Part]]:
         if setup.on_gpu:
             for kind in (False, True):
                 host = torch.empty(64 << 20, dtype=torch.uint8, pin_memory=kind)
-                there = host.to(setup.device)
-                speed = rate(lambda h=host, t=there: t.copy_(h, non_blocking=True), 0.5, setup)  # type: ignore[misc]
+                on_device = host.to(setup.device)
+                speed = rate(lambda h=host, t=on_device: t.copy_(h, non_blocking=True), 0.5, setup)  # type: ignore[misc]
                 yield Measurement(f"copy to the GPU, {'' if kind else 'not '}pinned", speed * 64 / 1024, "GiB/s")
 
     yield from (("versions", facts), ("GPU", gpu), ("copies", bandwidth))
@@ -224,10 +224,10 @@ def _alone(
 ) -> float:
     _, network = read_network(path, game)
     network = network.to_play(torch.bfloat16 if precision == "bf16" else torch.float32, setup.device)
-    there = torch.from_numpy(planes).to(setup.device)
+    on_device = torch.from_numpy(planes).to(setup.device)
     flags = torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=precision == "bf16")
     with torch.inference_mode(), flags:
-        return rate(lambda: network(there), seconds, setup) * len(planes)
+        return rate(lambda: network(on_device), seconds, setup) * len(planes)
 
 
 # ---- kernels and search

@@ -27,7 +27,7 @@ from ...net.batches import STEPS, Outputs
 from ...net.evaluator import Precision, TorchEvaluator, torch_device
 from ..config import RunConfig
 from ..folder import Pulse, RunFolder, evaluator_file
-from .link import DONE, ERROR, HALVES, NET, POST, Block, Half, Shape, post_of
+from .link import BATCHES, DONE, ERROR, NET, POST, Block, Half, Shape, post_of
 
 KEPT_NETS = 2  # loaded: processes change to the newest net one after another
 POLL_SECONDS = 0.5
@@ -45,7 +45,7 @@ class Post(NamedTuple):
 
     @property
     def arrays(self) -> Half:
-        return self.player.block.halves[self.half]
+        return self.player.block.batches[self.half]
 
 
 @dataclass(eq=False, slots=True)
@@ -171,21 +171,21 @@ class EvaluatorServer:
             if player.posts == STEADY_POSTS:
                 self.playing[player.number] = time.monotonic()
         elif message[:1] == NET:
-            asked = json.loads(message[1:])
+            request = json.loads(message[1:])
             try:
-                net = self._load(str(asked["path"]))
+                net = self._load(str(request["path"]))
             except AzError as error:
                 self._tell(player.connection, ERROR + str(error).encode())
                 return
-            player.nets[int(asked["number"])] = str(asked["path"])
+            player.nets[int(request["number"])] = str(request["path"])
             assert net.info is not None
-            said = {
+            info = {
                 "history": net.history,
                 "encoder": net.encoder,
                 "values": 3 if net.info.value_head == "wdl" else 1,
                 "description": net.description,
             }
-            self._tell(player.connection, NET + json.dumps(said).encode())
+            self._tell(player.connection, NET + json.dumps(info).encode())
 
     # ---- nets
 
@@ -268,9 +268,9 @@ class EvaluatorServer:
         buffers, at = net.batches.slots[self._slot], 0
         flat = buffers.planes.reshape(len(buffers.planes), -1)
         for post in posts:
-            end, here = at + post.rows, post.arrays
-            flat[at:end] = here.planes[: post.rows]
-            buffers.actions[at:end] = here.actions[: post.rows]
+            end, arrays = at + post.rows, post.arrays
+            flat[at:end] = arrays.planes[: post.rows]
+            buffers.actions[at:end] = arrays.actions[: post.rows]
             at = end
         self.batches += 1
         self.rows += at
@@ -284,9 +284,9 @@ class EvaluatorServer:
         for post in launched.posts:
             end = at + post.rows
             if post.player.connection in self._players:
-                here = post.arrays
-                here.policies[: post.rows] = policies[at:end]
-                here.values[: post.rows, : values.shape[1]] = values[at:end]
+                arrays = post.arrays
+                arrays.policies[: post.rows] = policies[at:end]
+                arrays.values[: post.rows, : values.shape[1]] = values[at:end]
                 self._tell(post.player.connection, DONE + bytes([post.half]))
             at = end
 
@@ -300,7 +300,7 @@ class EvaluatorServer:
 
 def batch_of(run: RunConfig) -> int:
     """The greatest batch of an evaluator: as set, or one half of the games of all its processes."""
-    machine, half = run.machine, -(-run.selfplay.games // HALVES)
+    machine, half = run.machine, -(-run.selfplay.games // BATCHES)
     return max(machine.batch, half) if machine.batch else half * -(-machine.workers // max(machine.evaluators, 1))
 
 

@@ -50,8 +50,8 @@ class Setup:
 
     def run(self, **over: Any) -> RunConfig:
         """A run of 9x9 Go by the device's default preset, of a small net where that would take too long."""
-        own = preset("az,gpu" if self.on_gpu and not self.quick else "az,small", get_game("go9"))
-        values = merged({"game": "go9", **own}, over)
+        ours = preset("az,gpu" if self.on_gpu and not self.quick else "az,small", get_game("go9"))
+        values = merged({"game": "go9", **ours}, over)
         values["machine"] = {"workers": 2, "evaluators": 1, "provider": "torch", **over.get("machine", {})}
         if self.on_gpu:
             values["learner"].setdefault("precision", "bf16")

@@ -12,8 +12,8 @@ from rich.console import Console
 from ....engine.errors import DataError, NetError, OptionError
 from ..config import RunConfig
 from ..folder import RunFolder
-from .halves import play_along
 from .server import EvaluatorServer, batch_of, device_of
+from .two_batches import play_along
 
 WARM_UP_SECONDS = 5.0  # of playing before anything is counted
 

@@ -16,7 +16,7 @@ from ....engine.errors import DataError, NetError
 from ....engine.games.base import Game
 from ....engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
 from ...data.dataset import Positions
-from ...net.providers import own_evaluator
+from ...net.providers import run_evaluator
 from ...storage import Patience
 from ...train.learner import Learner
 from ..config import GateConfig, RunConfig
@@ -185,7 +185,7 @@ class Promotion:
         candidate, best = (
             NetPlayer(
                 name,
-                own_evaluator(net, self.game, provider=machine.provider, batch_size=CHUNK, precision=machine.precision),
+                run_evaluator(net, self.game, provider=machine.provider, batch_size=CHUNK, precision=machine.precision),
                 config.visits,
                 search,
             )

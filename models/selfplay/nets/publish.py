@@ -25,7 +25,7 @@ from ...data.dataset import Batch, Positions, spread
 from ...families.losses import TorchBatch, policy_loss, value_loss
 from ...families.network import Network
 from ...net import quantise
-from ...net.probes import own_games
+from ...net.probes import games_of_net
 from ...train.learner import Learner
 
 CANARIES = 256  # positions
@@ -117,8 +117,8 @@ def smaller(
     Errors: NetError when it cannot be made or differs from fp32 by more than INT8_KL.
     """
     if positions is None or len(positions) < CALIBRATION:
-        own = own_games(game, raw_session(model.SerializeToString()), info, CALIBRATION + CANARIES, 0)
-        calibration, planes, legal = own.planes[CANARIES:], own.planes[:CANARIES], own.legal[:CANARIES]
+        ours = games_of_net(game, raw_session(model.SerializeToString()), info, CALIBRATION + CANARIES, 0)
+        calibration, planes, legal = ours.planes[CANARIES:], ours.planes[:CANARIES], ours.legal[:CANARIES]
     else:
         calibration = positions.batch(spread(len(positions), CALIBRATION)).planes
         canaries = positions.batch(spread(len(positions), CANARIES))

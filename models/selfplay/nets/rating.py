@@ -23,7 +23,7 @@ from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
 from ....engine.os.files import write_atomically
 from ....engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
-from ...net.providers import own_evaluator
+from ...net.providers import run_evaluator
 from ...storage import Patience
 from ...train.log import read_log
 from ..config import RunConfig
@@ -106,16 +106,16 @@ class Ladder:
                 return False
             self.waiting.clear()
         visits = self.config.visits
-        here, here_raw = searching(step, visits), raw(step)
+        player, player_raw = searching(step, visits), raw(step)
         others = [s for s in self.rated if s != step and self.folder.net(s).exists()]
         others.sort(key=lambda s: abs(s - step))
         near = others[: self.config.earlier]
         if last and others and others[-1] not in near:
             near = [*near, others[-1]]
-        matches = [(here, searching(s, visits)) for s in near[:1]]
-        matches.insert(0 if last else 1, (here, plain(self.config.plain_visits)))
-        matches += [(here, searching(s, visits)) for s in near[1:]] + [(here, here_raw)]
-        matches += [(here_raw, raw(s)) for s in near[:1]] + [(here_raw, RANDOM), (here, RANDOM)]
+        matches = [(player, searching(s, visits)) for s in near[:1]]
+        matches.insert(0 if last else 1, (player, plain(self.config.plain_visits)))
+        matches += [(player, searching(s, visits)) for s in near[1:]] + [(player, player_raw)]
+        matches += [(player_raw, raw(s)) for s in near[:1]] + [(player_raw, RANDOM), (player, RANDOM)]
         if not self.rows:
             matches.insert(1, (plain(self.config.plain_visits), RANDOM))
         played: Counter[tuple[str, str]] = Counter()
@@ -226,7 +226,7 @@ class Ladder:
             made = UniformEvaluator(self.game, size)
         else:
             machine = self.run.machine
-            made = own_evaluator(
+            made = run_evaluator(
                 self.folder.net(int(net)),
                 self.game,
                 provider=machine.provider,
@@ -286,12 +286,12 @@ def learning_curves(rows: list[dict[str, object]]) -> dict[str, list[tuple[int, 
 
     A fixed player has one entry of step FIXED under its own name.
     """
-    found: dict[str, list[tuple[int, Rating]]] = {}
+    results: dict[str, list[tuple[int, Rating]]] = {}
     for name, rating in ratings_of(scores_of([r for r in rows if "a" in r])).items():
         match = re.fullmatch(r"net (\d+) (raw|@\d+)", name)
         way, step = (match[2], int(match[1])) if match else (name, FIXED)
-        found.setdefault(way, []).append((step, rating))
-    return {way: sorted(points, key=lambda p: p[0]) for way, points in found.items()}
+        results.setdefault(way, []).append((step, rating))
+    return {way: sorted(points, key=lambda p: p[0]) for way, points in results.items()}
 
 
 def described(name: str) -> str:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator
 from ....engine.search.selfplay.games import PlayedGame, SelfPlay
-from ...net.providers import own_evaluator
+from ...net.providers import run_evaluator
 from ..boards import Board
 from ..config import RunConfig
 from ..folder import Current, Heartbeat
-from ..gpu.halves import Halves
+from ..gpu.two_batches import TwoBatches
 from ..store.replay import WORKER_SHIFT, GameRecord
 
 
@@ -55,22 +55,22 @@ class Player:
         self.run, self.heartbeat, self.current = run, heartbeat, current
         self.boards = run.get_boards()
         ids = range(first_id, (heartbeat.worker + 1) << WORKER_SHIFT)
-        self.plays: list[SelfPlay | Halves] = []  # one for each board
+        self.plays: list[SelfPlay | TwoBatches] = []  # one for each board
         for i, board in enumerate(self.boards):
             mine = ids[i :: len(self.boards)]
             if address is None:
                 evaluator = self._evaluator(net, board.game)
-                play: SelfPlay | Halves = SelfPlay(
+                play: SelfPlay | TwoBatches = SelfPlay(
                     board.game, evaluator, run.selfplay, run.seed, mine, net=current.step
                 )
             else:
-                play = Halves(board.game, address, str(net), run.selfplay, run.seed, mine, current.step)
+                play = TwoBatches(board.game, address, str(net), run.selfplay, run.seed, mine, current.step)
             play.resign = current.resign
             self.plays.append(play)
 
     def _evaluator(self, net: Path, game: Game) -> Evaluator:
         machine, games = self.run.machine, self.run.selfplay.games
-        return own_evaluator(net, game, provider=machine.provider, batch_size=games, precision=machine.precision)
+        return run_evaluator(net, game, provider=machine.provider, batch_size=games, precision=machine.precision)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The games in progress, see :meth:`SelfPlay.state`; for a player that runs its nets itself."""
@@ -92,7 +92,7 @@ class Player:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""
         for board, play in zip(self.boards, self.plays, strict=True):
             if reload or current.net != self.current.net:
-                if isinstance(play, Halves):
+                if isinstance(play, TwoBatches):
                     play.use_net(str(net), current.step)
                 else:
                     play.use(self._evaluator(net, board.game), current.step)
@@ -117,7 +117,7 @@ class Player:
     def close(self) -> None:
         """Leave the evaluator of other processes, if it plays with one."""
         for play in self.plays:
-            if isinstance(play, Halves):
+            if isinstance(play, TwoBatches):
                 play.close()
 
     def count(self) -> Heartbeat:

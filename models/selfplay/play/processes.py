@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ....engine.errors import DataError
 from ....engine.os.process import module_command
-from ....engine.os.system import OWN_GROUP
+from ....engine.os.system import NEW_GROUP
 from ...storage import RETRY_SECONDS
 from ..folder import COMPILING, Heartbeat, RunFolder, evaluator_file
 
@@ -89,8 +89,8 @@ class Supervisor:
 
     def heartbeats(self) -> list[Heartbeat]:
         """The newest heartbeat of every worker of the run, including those started elsewhere."""
-        found = (Heartbeat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
-        return [heartbeat for heartbeat in found if heartbeat is not None]
+        result = (Heartbeat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
+        return [heartbeat for heartbeat in result if heartbeat is not None]
 
     def check(self) -> None:
         """Errors: DataError once a worker has failed MAX_FAILURES times in a row."""
@@ -124,7 +124,7 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
-                **OWN_GROUP,  # Ctrl-C reaches the learner, which then ends its workers
+                **NEW_GROUP,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()
         child.heartbeat, child.compiling = (-1, 0), False

@@ -261,13 +261,13 @@ class ShardReader:
 
     def _check_title(self, text: bytes) -> None:
         try:
-            found = dict(json.loads(text))
+            result = dict(json.loads(text))
         except (ValueError, TypeError) as error:
             raise DataError(f"{self.path} has a broken title ({error}); leave it out") from error
-        for field, here in sorted(self._expected.items()):
-            if found.get(field) != here:
+        for field, expected in sorted(self._expected.items()):
+            if result.get(field) != expected:
                 raise DataError(
-                    f"{self.path} holds games of another {field} ({found.get(field)}, here {here}); leave it out"
+                    f"{self.path} holds games of another {field} ({result.get(field)}, here {expected}); leave it out"
                 )
 
 
@@ -308,10 +308,10 @@ class ReplayFolder:
             records = []
             for path in together:
                 reader = self._readers.setdefault(path, ShardReader(path, self._title, self._game, self._boards))
-                before, found = len(reader.faults), reader.read()
+                before, result = len(reader.faults), reader.read()
                 if new := reader.faults[before:]:
                     self._say(f"{path}: {len(new)} games are left out, the first because {new[0]}")
-                for record in found:
+                for record in result:
                     if record.id in self._seen:
                         self.repeated += 1
                     else:

@@ -216,7 +216,7 @@ class Windows:
         return "; ".join(f"{part.board}: {part.description}" for part in self.parts)
 
     @property
-    def own(self) -> Window:
+    def main(self) -> Window:
         """That of the run's own board."""
         return self.parts[0]
 
@@ -250,7 +250,7 @@ class Windows:
     def draw(self, size: int, seed: int, step: int) -> Batch:
         """The positions of training step ``step``, all on one board, by the arguments and the games alone."""
         if len(self.parts) == 1:
-            return self.own.draw(size, seed, step)
+            return self.main.draw(size, seed, step)
         shares = np.cumsum(np.where([len(part) > 0 for part in self.parts], self._shares, 0.0))
         place = np.random.Generator(np.random.PCG64([seed, step, 1])).random() * shares[-1]
         return self.parts[int(np.searchsorted(shares, place, side="right"))].draw(size, seed, step)

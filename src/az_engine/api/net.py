@@ -52,12 +52,12 @@ class Net:
         for position in held:
             if get_game(position.game) is not self._game:
                 raise OptionError(f"this net plays {self.game}, the position is of {position.game}")
-        found = []
+        results = []
         for position, opinion in zip(held, self._net.opinions([p.line for p in held]), strict=True):
             priors = zip(position.legal_moves, opinion.policy.tolist(), strict=True)
             ordered = dict(sorted(priors, key=lambda item: -item[1]))
-            found.append(Evaluation(ordered, opinion.chance, opinion.lead, opinion.ownership))
-        return found
+            results.append(Evaluation(ordered, opinion.chance, opinion.lead, opinion.ownership))
+        return results
 
 
 def nets() -> tuple[EmbeddedNet, ...]:

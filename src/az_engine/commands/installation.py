@@ -115,12 +115,12 @@ def _origin() -> Path | str | None:
         return None
     if text is None:
         return None
-    told = json.loads(text)
-    address = urlsplit(told["url"])
+    origin = json.loads(text)
+    address = urlsplit(origin["url"])
     if address.scheme == "file":
         return Path(url2pathname(address.path))
-    vcs = told.get("vcs_info")
-    return f"{vcs['vcs']}+{told['url']}" if vcs else str(told["url"])
+    vcs = origin.get("vcs_info")
+    return f"{vcs['vcs']}+{origin['url']}" if vcs else str(origin["url"])
 
 
 def _is_installed(package: str) -> bool:

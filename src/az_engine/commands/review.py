@@ -157,12 +157,12 @@ class _Review:
         return self._engine.description if self._engine is not None else ""
 
     def _tell(self, names: list[str]) -> None:
-        sheet, found = self.sheet, list(mistakes(self.sheet, self.judged))
-        counts = Counter(mistake.kind for mistake in found)
+        sheet, result = self.sheet, list(mistakes(self.sheet, self.judged))
+        counts = Counter(mistake.kind for mistake in result)
         print(", ".join(f"{kind}: {count}" for kind, count in counts.items()) or "no mistake found")
         played = zip(names, accuracies(sheet, self.judged), strict=True)
         print(f"accuracy: {', '.join(f'{name} {share:.1f} %' for name, share in played if share is not None)}")
-        for mistake in sorted(found, key=lambda each: -each.loss)[:WORST]:
+        for mistake in sorted(result, key=lambda each: -each.loss)[:WORST]:
             side = sheet.game.sides[sheet.turn(mistake.ply)]
             better = f", better {' '.join(mistake.better[:6])}" if mistake.better else ""
             move = sheet.counted_move(mistake.ply)

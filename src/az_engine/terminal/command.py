@@ -92,20 +92,20 @@ def main(args: argparse.Namespace) -> int:
 
 def language_of(environment: Mapping[str, str]) -> str:
     """The language of a terminal's user, as LC_ALL, LC_MESSAGES or LANG say; English where there is no other."""
-    wanted = next(filter(None, map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    return next((code for code in languages() if wanted.startswith(f"{code}_")), ENGLISH)
+    requested = next(filter(None, map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    return next((code for code in languages() if requested.startswith(f"{code}_")), ENGLISH)
 
 
 def load(engine: Engine, language: str = ENGLISH) -> None:
     """Load the engine while the person thinks; say on stderr what takes long, how far it is every few seconds."""
-    told: list[Stopwatch] = []  # since the last word about kernels
+    shown: list[Stopwatch] = []  # since the last word about kernels
 
     def tell(text: str) -> None:
         if text.startswith("compiling "):
-            if told and told[-1].seconds < _EVERY_S:
+            if shown and shown[-1].seconds < _EVERY_S:
                 return  # the next kernel
-            text += "" if told else "; you can move meanwhile"
-            told.append(Stopwatch())
+            text += "" if shown else "; you can move meanwhile"
+            shown.append(Stopwatch())
         sys.stderr.write(f"\naz-engine: {translated(text, language)}\n")
         sys.stderr.flush()
 

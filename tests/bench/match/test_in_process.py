@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.match.in_process import OwnPlayer
+from az_engine.bench.match.in_process import OurPlayer
 from az_engine.bench.match.openings import choose_openings
 from az_engine.bench.match.players import MoveLimit, PlayerSpec, launch
 from az_engine.engine.errors import NetError, OptionError
@@ -23,7 +23,7 @@ UNIFORM = PlayerSpec("uniform", limit=MoveLimit(nodes=1), net="uniform")
 
 
 def test_it_plays_and_says_what_it_thinks() -> None:
-    player = OwnPlayer("x", "chess", "uniform", {"Threads": "1"})
+    player = OurPlayer("x", "chess", "uniform", {"Threads": "1"})
     answer = player.play(MATE, [], Limits(nodes=500))
     assert answer.move == "a1a8"
     assert answer.lines[0].mate == 1
@@ -36,16 +36,16 @@ def test_it_plays_and_says_what_it_thinks() -> None:
 
 def test_what_it_cannot_be() -> None:
     with pytest.raises(OptionError, match="player x: no such option"):
-        OwnPlayer("x", "chess", "uniform", {"Contempt": "1"})
+        OurPlayer("x", "chess", "uniform", {"Contempt": "1"})
     with pytest.raises(OptionError, match="player x: Threads must be"):
-        OwnPlayer("x", "chess", "uniform", {"Threads": "none"})
+        OurPlayer("x", "chess", "uniform", {"Threads": "none"})
     with pytest.raises(NetError):
-        OwnPlayer("x", "chess", "/no/such/net.onnx", {})
+        OurPlayer("x", "chess", "/no/such/net.onnx", {})
 
 
 def test_a_net_without_search_plays_its_most_probable_move() -> None:
-    raw = OwnPlayer("x", "chess", "", {"Threads": "1"})
-    searched = OwnPlayer("y", "chess", "", {"Threads": "1"})
+    raw = OurPlayer("x", "chess", "", {"Threads": "1"})
+    searched = OurPlayer("y", "chess", "", {"Threads": "1"})
     for moves in ([], ["e2e4"], ["e2e4", "c7c5"]):
         move = raw.play(None, moves, Limits(nodes=1)).move
         engine = searched._engine

@@ -384,7 +384,7 @@ def test_room_is_shared_among_those_who_search() -> None:
     let_all_through(gate)
     seats = [batcher.seat(gate.net, name) for name in ("a", "b", "b", "c")]
     for seat in seats:
-        seat.asked._start -= 3600.0  # long ago
+        seat.idle._start -= 3600.0  # long ago
     seats[0].evaluate(planes(0, 1))
     batcher._count()
     assert batcher.room(seats[0]) == 96  # alone: more than a search asks for

@@ -32,7 +32,7 @@ def there_and_back(form: RecordFormat, record: Record) -> Record:
 def without(record: Record, form: RecordFormat) -> Record:
     """The record less what a format cannot hold."""
     record = record.copy()
-    for node in record.tree.walk():
+    for node in record.tree.descendants():
         node.comment = "\n".join(line.rstrip() for line in node.comment.splitlines())
         if "variations" not in form.holds:
             del node.children[1:]
@@ -43,8 +43,8 @@ def without(record: Record, form: RecordFormat) -> Record:
 
 def same(again: Record, expected: Record) -> None:
     """Compare node by node, so that a failure names one."""
-    for a, b in zip(again.tree.walk(), expected.tree.walk(), strict=True):
-        assert a.said() == b.said(), again.source
+    for a, b in zip(again.tree.descendants(), expected.tree.descendants(), strict=True):
+        assert a.contents() == b.contents(), again.source
     assert again == expected
 
 
@@ -68,7 +68,7 @@ def test_shogi(record: Record, form: RecordFormat, other: RecordFormat) -> None:
             expected.result, expected.reason = again.result, again.reason
         same(again, expected)
         lost = each.lost(record)
-        assert ("variations" in lost) == any(len(node.children) > 1 for node in record.tree.walk()) or (
+        assert ("variations" in lost) == any(len(node.children) > 1 for node in record.tree.descendants()) or (
             "variations" in each.holds
         )
         record = again
@@ -78,7 +78,7 @@ def test_shogi(record: Record, form: RecordFormat, other: RecordFormat) -> None:
 @MANY
 @given(record=records("chess", nags=True))
 def test_chess(record: Record) -> None:
-    for node in record.tree.walk():
+    for node in record.tree.descendants():
         if "}" in node.comment:  # goes to the end of its line
             node.comment = " ".join(node.comment.split())
     same(there_and_back(PGN, record), record)
@@ -90,7 +90,7 @@ def test_chess(record: Record) -> None:
 @given(record=records("go9"))
 def test_go(record: Record) -> None:
     again = there_and_back(SGF, record)
-    for node in again.tree.walk():
+    for node in again.tree.descendants():
         node.more = {}
     for name in ("Komi", "Rules", "RuleSet"):
         again.headers.pop(name, None)

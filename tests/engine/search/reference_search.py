@@ -74,7 +74,7 @@ class Node:
     pattern: int = 0  # 0 = none
     value: float = 0.0  # the net's
     bias: float = 0.0  # what its value is corrected by
-    told: tuple[float, float] = (0.0, 0.0)  # weighted error and weight, as its pattern's table has them
+    known: tuple[float, float] = (0.0, 0.0)  # weighted error and weight, as its pattern's table has them
     held: int = 0  # edges that have memory, the first ones
     anew: bool = False  # it lost its children
 
@@ -347,9 +347,9 @@ class ReferenceSearch:
         if node.n > 1:
             mean = (node.w - node.value - node.bias) / (node.n - 1)
             own = (node.n - 1) ** 0.85
-            error += own * (mean - node.value) - node.told[0]
-            weight += own - node.told[1]
-            node.told = own * (mean - node.value), own
+            error += own * (mean - node.value) - node.known[0]
+            weight += own - node.known[1]
+            node.known = own * (mean - node.value), own
             self.errors[node.pattern] = error, weight
         before = node.bias
         node.bias = self.params.subtree_bias * error / weight if weight > 0.5 else before

@@ -27,7 +27,7 @@ ENDINGS = (
 def tree_of(fen: str, *, compiled: bool, visits: int = 600, transpositions: bool = False) -> tuple[Tree, Search]:
     line, tree = CHESS.parse_position(fen)[0], Tree(1 << 24, CHESS.branching)
     assert CHESS.open_tables is not None
-    tables = CHESS.open_tables([], most_men=3, rule50=True)
+    tables = CHESS.open_tables([], most_pieces=3, rule50=True)
     params, scope = SearchParams(transpositions=transpositions, mate_plies=0), Scope(batch_size=1)
     with mock.patch.object(NET, "compiled", NET.compiled if compiled else None):
         search = Search(CHESS, tree, NET, params, CHESS.window(line), visits=visits, tables=tables, scope=scope)

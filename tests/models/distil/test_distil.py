@@ -67,7 +67,7 @@ def test_own_encoder_shows_komi_in_one_byte() -> None:
         memory = Memory(1, own.encoder, torch.device("cpu"))
         assert (memory.shown(torch.from_numpy(planes[0])).numpy() == planes[1]).all()
         constants = planes[0][:, katago.SPATIAL :, 0, 0]
-        assert (katago.own_constants(constants) == planes[1][:, katago.SPATIAL :, 0, 0]).all()
+        assert (katago.constants_of_rules(constants) == planes[1][:, katago.SPATIAL :, 0, 0]).all()
         assert (planes[0][:, : katago.SPATIAL] == planes[1][:, : katago.SPATIAL]).all()
         assert planes[1][0, 27, 0, 0] == min(max(1, 128 - 2 * komi), 255)
 

@@ -14,7 +14,7 @@ from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT, chances_of_score
 from az_engine.models.data.shards import MATE, TargetOptions
 from az_engine.models.label.job import Job, Question
-from az_engine.models.label.sources.games import OwnGames
+from az_engine.models.label.sources.games import PlayedGames
 from az_engine.models.label.teachers.engine import EngineKind, EngineTeacher
 from az_engine.protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
@@ -35,7 +35,7 @@ def positions(count: int) -> list[Question]:
 
 def teacher(*words: str, lines: int = 1, ahead: int = 1, timeout: float = 60.0, game: str = "chess") -> EngineTeacher:
     kind = EngineKind(engine=shlex.join(words or WORDS), visits=9, ahead=ahead)
-    return EngineTeacher(kind, Job(OwnGames(), kind, game, lines), timeout)
+    return EngineTeacher(kind, Job(PlayedGames(), kind, game, lines), timeout)
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5, 256])

@@ -15,12 +15,12 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.search.mate import mating_move
 from az_engine.models.data.formats import labels_of, shards_of
-from az_engine.models.data.games.go import OWN_SCALE, read_shard
+from az_engine.models.data.games.go import OWNERSHIP_UNIT, read_shard
 from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label.flags import Net
 from az_engine.models.label.job import Job, Question
-from az_engine.models.label.sources.games import OwnGames
+from az_engine.models.label.sources.games import PlayedGames
 from az_engine.models.label.teachers.net import NetKind
 
 from ...engine.games.shogi.test_checks import MATE_IN_THREE
@@ -105,7 +105,7 @@ def test_go_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> 
             assert record["mv"][0] == legal[policy.argmax()]
             win, draw, _ = softmax(value[0])
             assert record["w"] / 65535 == pytest.approx(win + draw / 2, abs=2e-4)
-            assert record["own"] == pytest.approx(OWN_SCALE * owners[0].ravel(), abs=0.51)
+            assert record["own"] == pytest.approx(OWNERSHIP_UNIT * owners[0].ravel(), abs=0.51)
             assert GO.territory is not None
             assert record["lead"] / 100 == pytest.approx(GO.territory.lead(line[-1], float(score[0])), abs=0.01)
             line = GO.play(line, int(record["played"]))
@@ -124,7 +124,7 @@ def test_all_that_a_net_says_at_once() -> None:
 
 def test_a_short_mate_corrects_the_net() -> None:
     kind = NetKind(net=Net("default"))
-    teacher = kind.open(Job(OwnGames(), kind, "shogi", 8))
+    teacher = kind.open(Job(PlayedGames(), kind, "shogi", 8))
     line = SHOGI.parse_position(MATE_IN_THREE)[0]
     (teaching,) = teacher.teach([Question(line)])
     assert teaching.chance == 1

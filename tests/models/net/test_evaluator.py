@@ -182,7 +182,7 @@ def test_without_torch_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(builtins, "__import__", refusing)
     with pytest.raises(NetError, match=r"torch is missing\); run: pip install 'az-engine\[train\]'"):
-        providers.own_evaluator(path, game, provider="torch", batch_size=8)
+        providers.run_evaluator(path, game, provider="torch", batch_size=8)
 
 
 def test_auto_takes_torch_where_only_torch_has_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_auto_takes_torch_where_only_torch_has_a_gpu(tmp_path: Path, monkeypatch
     path = written(lively(config), info, tmp_path)
 
     def chosen() -> type:
-        return type(providers.own_evaluator(path, game, batch_size=8))
+        return type(providers.run_evaluator(path, game, batch_size=8))
 
     assert not session.uses_gpu("auto")  # of this machine
     assert chosen() is OnnxEvaluator

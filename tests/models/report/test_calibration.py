@@ -41,8 +41,8 @@ def test_the_first_position_of_each_game_tells() -> None:
     assert list(found) == [7]
     tenth = found[7]
     assert (tenth.games, tenth.positions) == (2, 11)
-    assert [tenth.said, tenth.happened] == pytest.approx([0.75, 0.5])
-    assert [tenth.draws_said, tenth.draws_happened] == pytest.approx([0.1, 0.0])
+    assert [tenth.predicted, tenth.happened] == pytest.approx([0.75, 0.5])
+    assert [tenth.draws_predicted, tenth.draws_happened] == pytest.approx([0.1, 0.0])
     assert tenth.margin == pytest.approx(1.96 * math.sqrt(0.5) / math.sqrt(2), abs=1e-3)
 
 
@@ -57,7 +57,7 @@ def test_true_chances_are_found_true() -> None:
             place += source.choice((-1, 1))
         games.append(game(1 if place else -1, comments))
     for tenth in calibration.tenths(calibration.collect(games)).values():
-        assert abs(tenth.happened - tenth.said) < 1.5 * tenth.margin
+        assert abs(tenth.happened - tenth.predicted) < 1.5 * tenth.margin
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_a_match_writes_is_read() -> None:
     assert calibration.read_comment(CHESS, thought(Answer("e2e4", None, (line,), 0.1))) == (0.4925, 0.161, -0.0151)
 
 
-TRUTH = Calibration(half=0.5, spread=0.25, men=0.8)
+TRUTH = Calibration(half=0.5, spread=0.25, pieces=0.8)
 ROOTS = ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "4k2r/pp6/8/8/8/8/PP6/R3K1N1 w - -")
 
 
@@ -89,7 +89,7 @@ def made_up(games: int, seed: int) -> Iterator[tuple[Game, Record]]:
     source = random.Random(seed)
     for number in range(games):
         root = f"{ROOTS[number % 2]} 0 {number + 1}"
-        men = CHESS.men(CHESS.parse_position(root)[0][-1])
+        men = CHESS.count_pieces(CHESS.parse_position(root)[0][-1])
         mean = round(math.tanh(source.gauss(0, 0.5)), 4)
         win, _, loss = TRUTH.chances(mean, men)
         result = source.choices((1, 0, -1), (win, 1 - win - loss, loss))[0]
@@ -102,14 +102,14 @@ def test_the_fit_finds_the_truth_and_holds_for_games_held_out() -> None:
     fitted, held_out = calibration.cross_fit(said)
     assert fitted.half == pytest.approx(TRUTH.half, rel=0.15)
     assert fitted.spread == pytest.approx(TRUTH.spread, rel=0.15)
-    assert fitted.men == pytest.approx(TRUTH.men, abs=0.2)
+    assert fitted.pieces == pytest.approx(TRUTH.pieces, abs=0.2)
     assert set(said.half) == {0, 1}
     assert 0.4 < said.half.mean() < 0.6
-    errors = [abs(t.happened - t.said) for t in calibration.tenths(said).values()]
+    errors = [abs(t.happened - t.predicted) for t in calibration.tenths(said).values()]
     better = [t for t in calibration.tenths(held_out).values() if t.games > 100]
     assert max(errors) > 0.1, "what is told before the fit is wrong"
-    assert all(abs(t.happened - t.said) < max(0.03, 1.5 * t.margin) for t in better)
-    assert all(abs(t.draws_happened - t.draws_said) < 0.08 for t in better)
+    assert all(abs(t.happened - t.predicted) < max(0.03, 1.5 * t.margin) for t in better)
+    assert all(abs(t.draws_happened - t.draws_predicted) < 0.08 for t in better)
 
 
 def test_the_command_reads_records_and_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

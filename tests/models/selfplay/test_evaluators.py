@@ -22,10 +22,10 @@ from az_engine.models.fields import merged
 from az_engine.models.net.evaluator import TorchEvaluator
 from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.selfplay.folder import RunFolder
-from az_engine.models.selfplay.gpu.halves import Halves, play_along
 from az_engine.models.selfplay.gpu.link import Block, Link, Shape, answers
 from az_engine.models.selfplay.gpu.server import EvaluatorServer, batch_of
 from az_engine.models.selfplay.gpu.speed import leaves_per_second, measure
+from az_engine.models.selfplay.gpu.two_batches import TwoBatches, play_along
 from az_engine.models.selfplay.presets import preset
 
 from ..families.test_tower import lively
@@ -59,14 +59,14 @@ def blocks() -> set[str]:
     return {path.name for path in MEMORY.glob("psm_*")} if MEMORY.is_dir() else set()
 
 
-def steps(player: Halves, count: int) -> None:
+def steps(player: TwoBatches, count: int) -> None:
     for _ in range(count):
         player.step()
 
 
 def fill(block: Block) -> None:
     """Give each array of a block a number of its own."""
-    for number, half in enumerate(block.halves):
+    for number, half in enumerate(block.batches):
         arrays: tuple[NDArray[Any], ...] = half.planes, half.actions, half.policies, half.values
         for value, array in enumerate(arrays):
             array[...] = 10 * number + value + 1
@@ -74,7 +74,7 @@ def fill(block: Block) -> None:
 
 def found(block: Block) -> list[int]:
     """The numbers of the arrays of a block; 0 for one that holds several."""
-    arrays = [a for half in block.halves for a in (half.planes, half.actions, half.policies, half.values)]
+    arrays = [a for half in block.batches for a in (half.planes, half.actions, half.policies, half.values)]
     return [int(array.flat[0]) if (array == array.flat[0]).all() else 0 for array in arrays]
 
 
@@ -100,7 +100,7 @@ def test_games_are_those_of_one_process(net: Path, server: EvaluatorServer) -> N
     expected: dict[int, PlayedGame] = {}
     while not alone.finished:
         expected |= {game.id: game for game in alone.step()}
-    players = [Halves(GAME, server.address, str(net), CONFIG, 7, ids, 3) for ids in (range(10), range(10, 20))]
+    players = [TwoBatches(GAME, server.address, str(net), CONFIG, 7, ids, 3) for ids in (range(10), range(10, 20))]
     played: dict[int, PlayedGame] = {}
     while not all(player.finished for player in players):
         for player in players:
@@ -119,7 +119,7 @@ def test_another_net_is_used_from_then_on(net: Path, server: EvaluatorServer, tm
     other.mkdir()
     changed = lively(NET)
     changed.policy.out.weight.data *= -1
-    player = Halves(GAME, server.address, str(net), replace(CONFIG, max_moves=6), 7, range(8), 1)
+    player = TwoBatches(GAME, server.address, str(net), replace(CONFIG, max_moves=6), 7, range(8), 1)
     games = []
     for step in range(200):
         if step == 5:
@@ -137,7 +137,7 @@ def test_a_server_that_ends_is_said(net: Path) -> None:
     made.stopping = over.is_set
     thread = threading.Thread(target=made.serve)
     thread.start()
-    player = Halves(GAME, made.address, str(net), CONFIG, 7, range(100), 0)
+    player = TwoBatches(GAME, made.address, str(net), CONFIG, 7, range(100), 0)
     assert blocks() <= before  # the memory has lost its name already
     player.step()
     over.set()
@@ -149,7 +149,7 @@ def test_a_server_that_ends_is_said(net: Path) -> None:
     assert player._link.block._memory.buf is None
     assert caught.tb is not None
     with pytest.raises(NetError, match="cannot be reached"):
-        Halves(GAME, made.address, str(net), CONFIG, 7, range(100), 0)
+        TwoBatches(GAME, made.address, str(net), CONFIG, 7, range(100), 0)
     assert blocks() <= before
 
 
@@ -157,9 +157,9 @@ def test_what_does_not_fit_is_refused(net: Path, server: EvaluatorServer) -> Non
     with pytest.raises(NetError, match="this process runs nets for go, not for chess"):
         Link(server.address, Shape(4, 119 * 64, 218), "chess")
     with pytest.raises(NetError, match="a half of 9 games is more than a batch of 8"):
-        Halves(GAME, server.address, str(net), replace(CONFIG, games=18), 7, range(9), 0)
+        TwoBatches(GAME, server.address, str(net), replace(CONFIG, games=18), 7, range(9), 0)
     with pytest.raises(NetError, match="there is no such file"):
-        Halves(GAME, server.address, str(net.with_name("none.onnx")), CONFIG, 7, range(9), 0)
+        TwoBatches(GAME, server.address, str(net.with_name("none.onnx")), CONFIG, 7, range(9), 0)
     link = Link(server.address, Shape(4, int(np.prod(GAME.planes)), GAME.max_moves), "go")
     assert link.use(str(net))["values"] == 3  # the others are served on
     link.close()

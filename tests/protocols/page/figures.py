@@ -178,7 +178,14 @@ def review(name: str, net: str) -> None:
         for line in lines:
             tree = Tree(8 << 20, game.branching, points)
             search = Search(
-                game, tree, evaluator, params, game.window(line), cache=cache, visits=VISITS, scope=Scope(ends=ends)
+                game,
+                tree,
+                evaluator,
+                params,
+                game.window(line),
+                cache=cache,
+                visits=VISITS,
+                scope=Scope(ownership=ends),
             )
             began = time.process_time()
             search.run(lambda: False)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from az_engine.engine.params import EngineOptions
+from az_engine.protocols.serve.access import AccessCheck
 from az_engine.protocols.serve.admission import Admission
-from az_engine.protocols.serve.door import Door
 from az_engine.protocols.serve.events import EventLog
 from az_engine.protocols.serve.listener import WebListener
 from az_engine.protocols.serve.preparation import GameLoad
@@ -100,7 +100,7 @@ class RunningServer:
         self.server = Server((host, 0), offers, admission, rules or Rules(caps=caps), self.events)
         self.web: WebListener | None = None
         if http:
-            app = Web(self.server, Door(admission, origins, not tokens), None, run).app
+            app = Web(self.server, AccessCheck(admission, origins, not tokens), None, run).app
             self.web = WebListener((host, http_port), app, "", self.events)
             self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)

@@ -18,8 +18,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from az_engine.protocols.serve.access import AccessCheck, AccessError
 from az_engine.protocols.serve.admission import Admission
-from az_engine.protocols.serve.door import Door, DoorError
 
 from .lines import PATIENCE_S, RunningServer
 
@@ -207,25 +207,25 @@ def test_at_the_end_every_session_gets_its_move(tmp_path: Path) -> None:
     ],
 )
 def test_hosts_and_origins(headers: dict[str, str], status: int) -> None:
-    door = Door(Admission(4, 4), ("https://good.example",))
+    access = AccessCheck(Admission(4, 4), ("https://good.example",))
     given = {"host": "localhost:8765", **headers}
     if status:
-        with pytest.raises(DoorError) as refused:
-            door.pass_through(given, [given["host"]], "10.0.0.1", "")
+        with pytest.raises(AccessError) as refused:
+            access.pass_through(given, [given["host"]], "10.0.0.1", "")
         assert refused.value.status == status
     else:
-        assert door.pass_through(given, [given["host"]], "10.0.0.1", "") == "10.0.0.1"
+        assert access.pass_through(given, [given["host"]], "10.0.0.1", "") == "10.0.0.1"
 
 
 def test_two_hosts_and_wrong_tokens_are_refused() -> None:
-    door = Door(Admission(4, 4, (TOKEN, TOKEN + "b")), (), local=False)
-    with pytest.raises(DoorError, match="exactly one Host"):
-        door.pass_through({}, ["a", "b"], "10.0.0.1", TOKEN)
+    access = AccessCheck(Admission(4, 4, (TOKEN, TOKEN + "b")), (), local=False)
+    with pytest.raises(AccessError, match="exactly one Host"):
+        access.pass_through({}, ["a", "b"], "10.0.0.1", TOKEN)
     for headers, token in (({}, ""), ({}, TOKEN[:-1]), ({"authorization": "Bearer no"}, TOKEN), ({}, "\udc80é")):
-        with pytest.raises(DoorError, match="token"):
-            door.pass_through(headers, ["any.example"], "10.0.0.1", token)
+        with pytest.raises(AccessError, match="token"):
+            access.pass_through(headers, ["any.example"], "10.0.0.1", token)
     bearer = {"authorization": f"bearer {TOKEN}b"}
-    assert door.pass_through(bearer, ["any.example"], "10.0.0.1", "") == "token 2"
+    assert access.pass_through(bearer, ["any.example"], "10.0.0.1", "") == "token 2"
 
 
 def test_refusals_over_the_wire(tmp_path: Path) -> None:

@@ -90,17 +90,17 @@ def _repeated(states, at, oldest):
 
 
 @device
-def _set_men(s, pawns, own, enemy, flip, base, out, row):
+def _set_pieces(s, pawns, ours, enemy, flip, base, out, row):
     """Twelve planes of men from plane ``base`` on."""
     for side in range(2):
-        men = own if side == 0 else enemy
+        pieces = ours if side == 0 else enemy
         plane = base + 6 * side
-        set_squares(out, row, plane, pawns & men, flip)
-        set_squares(out, row, plane + 1, s.knights & men, flip)
-        set_squares(out, row, plane + 2, s.bishops & men, flip)
-        set_squares(out, row, plane + 3, s.rooks & men, flip)
-        set_squares(out, row, plane + 4, s.queens & men, flip)
-        set_squares(out, row, plane + 5, s.kings & men, flip)
+        set_squares(out, row, plane, pawns & pieces, flip)
+        set_squares(out, row, plane + 1, s.knights & pieces, flip)
+        set_squares(out, row, plane + 2, s.bishops & pieces, flip)
+        set_squares(out, row, plane + 3, s.rooks & pieces, flip)
+        set_squares(out, row, plane + 4, s.queens & pieces, flip)
+        set_squares(out, row, plane + 5, s.kings & pieces, flip)
 
 
 @device
@@ -117,7 +117,7 @@ def _fill_before(s, missing_from, history, flip, out, row):
             white ^= moved
         pawns ^= moved
     for t in range(missing_from, history):
-        _set_men(s, pawns, black if flip else white, white if flip else black, flip, t * STEP_PLANES, out, row)
+        _set_pieces(s, pawns, black if flip else white, white if flip else black, flip, t * STEP_PLANES, out, row)
 
 
 @device
@@ -130,16 +130,16 @@ def encode_row(work, states, newest, oldest, history, out, row):
     shown = min(history, newest - oldest + 1)
     for t in range(shown):
         s = states[newest - t]
-        own, enemy = (s.black, s.white) if flip else (s.white, s.black)
-        _set_men(s, s.pawns, own, enemy, flip, t * STEP_PLANES, out, row)
+        ours, enemy = (s.black, s.white) if flip else (s.white, s.black)
+        _set_pieces(s, s.pawns, ours, enemy, flip, t * STEP_PLANES, out, row)
         if _repeated(states, newest - t, oldest):
             fill_plane(out, row, t * STEP_PLANES + 12, 1)
     if shown < history and not _is_start(states[oldest]):
         _fill_before(states[oldest], shown, history, flip, out, row)
     for side in range(2):
-        men = now.white if flip == side else now.black
-        king = lowest_bit(now.kings & men)
-        rooks = now.castling & men
+        pieces = now.white if flip == side else now.black
+        king = lowest_bit(now.kings & pieces)
+        rooks = now.castling & pieces
         fill_plane(out, row, _CASTLING + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)
         fill_plane(out, row, _CASTLING + 2 * side + 1, 1 if rooks & (ALL << np.uint64(king)) != NONE else 0)
     fill_plane(out, row, _COLOUR, flip)

@@ -63,16 +63,16 @@ def encode_row(work, states, newest, oldest, history, out, row):
         if newest - t < oldest:
             break
         s = states[newest - t]
-        own, enemy = (s.black, s.white) if flip else (s.white, s.black)
+        ours, enemy = (s.black, s.white) if flip else (s.white, s.black)
         for side in range(2):
-            men = own if side == 0 else enemy
+            pieces = ours if side == 0 else enemy
             plane = t * STEP_PLANES + 6 * side
-            set_squares(out, row, plane, s.pawns & men, flip)
-            set_squares(out, row, plane + 1, s.knights & men, flip)
-            set_squares(out, row, plane + 2, s.bishops & men, flip)
-            set_squares(out, row, plane + 3, s.rooks & men, flip)
-            set_squares(out, row, plane + 4, s.queens & men, flip)
-            set_squares(out, row, plane + 5, s.kings & men, flip)
+            set_squares(out, row, plane, s.pawns & pieces, flip)
+            set_squares(out, row, plane + 1, s.knights & pieces, flip)
+            set_squares(out, row, plane + 2, s.bishops & pieces, flip)
+            set_squares(out, row, plane + 3, s.rooks & pieces, flip)
+            set_squares(out, row, plane + 4, s.queens & pieces, flip)
+            set_squares(out, row, plane + 5, s.kings & pieces, flip)
         if s.repetitions:
             fill_plane(out, row, t * STEP_PLANES + 12, 1)
         if s.repetitions >= 2:
@@ -80,11 +80,11 @@ def encode_row(work, states, newest, oldest, history, out, row):
     constant = HISTORY * STEP_PLANES
     fill_plane(out, row, constant, 0 if flip else 1)
     fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
-    own, enemy = (now.black, now.white) if flip else (now.white, now.black)
+    ours, enemy = (now.black, now.white) if flip else (now.white, now.black)
     for side in range(2):
-        men = own if side == 0 else enemy
-        king = lowest_bit(now.kings & men)
-        rooks = now.castling & men
+        pieces = ours if side == 0 else enemy
+        king = lowest_bit(now.kings & pieces)
+        rooks = now.castling & pieces
         above = ALL << np.uint64(king)
         fill_plane(out, row, constant + 2 + 2 * side, 1 if rooks & above != NONE else 0)
         fill_plane(out, row, constant + 3 + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)

@@ -52,36 +52,36 @@ ROWS = 3 * _NUMBER
 @device
 def _turning(s):
     """What to XOR squares with: 56 turns the board upside down, 7 mirrors it."""
-    own, _ = sides(s)
-    return (0 if s.turn == WHITE else 56) ^ (7 if lowest_bit(s.kings & own) & 4 else 0)
+    ours, _ = sides(s)
+    return (0 if s.turn == WHITE else 56) ^ (7 if lowest_bit(s.kings & ours) & 4 else 0)
 
 
 @device
-def _attacked(s, men, colour, occupied):
+def _attacked(s, pieces, colour, occupied):
     """All squares that men of a colour attack."""
-    queens = s.queens & men
+    queens = s.queens & pieces
     return (
-        slider_attacks((s.bishops & men) | queens, (s.rooks & men) | queens, occupied)
-        | knight_attacks(s.knights & men)
-        | pawn_attacks(s.pawns & men, colour)
-        | KING_ATTACKS[lowest_bit(s.kings & men)]
+        slider_attacks((s.bishops & pieces) | queens, (s.rooks & pieces) | queens, occupied)
+        | knight_attacks(s.knights & pieces)
+        | pawn_attacks(s.pawns & pieces, colour)
+        | KING_ATTACKS[lowest_bit(s.kings & pieces)]
     )
 
 
 @device
 def list_features(s, out, row):
-    own, enemy = sides(s)
+    ours, enemy = sides(s)
     mover = np.int64(s.turn)
-    occupied = own | enemy
-    by_own, by_enemy = _attacked(s, own, mover, occupied), _attacked(s, enemy, 1 - mover, occupied)
-    turning, n, men = _turning(s), 0, occupied
-    while men:
-        square, men = first(men)
-        here = bit(square)
-        if own & here:
-            enemys, attacked, defended = 0, by_enemy & here, by_own & here
+    occupied = ours | enemy
+    by_ours, by_enemy = _attacked(s, ours, mover, occupied), _attacked(s, enemy, 1 - mover, occupied)
+    turning, n, pieces = _turning(s), 0, occupied
+    while pieces:
+        square, pieces = first(pieces)
+        mask = bit(square)
+        if ours & mask:
+            enemys, attacked, defended = 0, by_enemy & mask, by_ours & mask
         else:
-            enemys, attacked, defended = 1, by_own & here, by_enemy & here
+            enemys, attacked, defended = 1, by_ours & mask, by_enemy & mask
         safety = (4 if defended else 0) + (2 if attacked else 0) + enemys
         put(out, row, n, safety * 384 + piece_at(s, square) * 64 + (square ^ turning))
         n += 1
@@ -91,8 +91,8 @@ def list_features(s, out, row):
 @device
 def survey(s):
     """What the moves of a position share: how squares are turned, and the squares that the other side attacks."""
-    own, enemy = sides(s)
-    return _turning(s), _attacked(s, enemy, np.int64(1 - s.turn), own | enemy)
+    ours, enemy = sides(s)
+    return _turning(s), _attacked(s, enemy, np.int64(1 - s.turn), ours | enemy)
 
 
 @device

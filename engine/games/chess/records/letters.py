@@ -47,11 +47,11 @@ def is_move(word: str) -> bool:
 
 def letters_of(words: Iterable[str]) -> set[str]:
     """The letters of pieces in moves."""
-    found: set[str] = set()
+    results: set[str] = set()
     for word in words:
         if match := _LIKE_A_MOVE.fullmatch(plain(word)):
-            found |= {letter for letter in (match["piece"], match["queen"]) if letter and not letter.islower()}
-    return found
+            results |= {letter for letter in (match["piece"], match["queen"]) if letter and not letter.islower()}
+    return results
 
 
 def languages_of(letters: set[str]) -> list[str]:

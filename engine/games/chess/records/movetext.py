@@ -90,17 +90,17 @@ class _Splitter:
 
     def _tag(self, text: str) -> list[tuple[str, str]]:
         """The headers in a line; none where it is no line of headers."""
-        found = _TAG.findall(text)
-        if found and not _TAG.sub("", text).strip():
-            return [(name, re.sub(r"\\([\"\\])", r"\1", value)) for name, value in found]
+        result = _TAG.findall(text)
+        if result and not _TAG.sub("", text).strip():
+            return [(name, re.sub(r"\\([\"\\])", r"\1", value)) for name, value in result]
         loose = _LOOSE_TAG.fullmatch(text)
         return [(loose[1], loose[2])] if loose else []
 
     def _tokens(self, game: RawGame, line: str, depth: int) -> int:
         """Split a line of movetext; the depth of variations after it. A line of a comment may be followed by others."""
         at, number, add = 0, self._lines.number, game.tokens.append
-        while found := _TOKEN.search(line, at):
-            word, at = found[0], found.end()
+        while match := _TOKEN.search(line, at):
+            word, at = match[0], match.end()
             kind = word[0]
             if kind == "{":
                 text, line, at = self._comment(game, line, at)

@@ -57,17 +57,17 @@ def _read_game(game: RawGame) -> Record:
     if not first.stumbled:
         return first.record()
     words = [token.text for token in game.tokens if token.kind == ""]
-    found = letters.letters_of(words)
+    result = letters.letters_of(words)
     readings: list[_Tree] = []
-    for language in letters.languages_of(found):
+    for language in letters.languages_of(result):
         tree = _Tree(game, language)
         tree.read()
         if not tree.stumbled and not any(tree.tree == other.tree for other in readings):
             readings.append(tree)
     if len(readings) == 1:
         return readings[0].record()
-    if letters.languages_of(found) or not found <= {*letters.ENGLISH, "P"}:
-        strange = ", ".join(sorted(found - {*letters.ENGLISH, "P"}))
+    if letters.languages_of(result) or not result <= {*letters.ENGLISH, "P"}:
+        strange = ", ".join(sorted(result - {*letters.ENGLISH, "P"}))
         first.fault = f"{first.fault}; pieces are written {strange}: write them as K, Q, R, B and N"
     return first.record()
 
@@ -210,9 +210,9 @@ class _Tree:
             self._before = " ".join(filter(None, (self._before, text)))
             return
         node = self._node
-        if node.move and node.seconds is None and (found := _TIME.match(text)):
-            node.seconds = 3600 * int(found[1]) + 60 * int(found[2]) + float(found[3])
-            text = text[found.end() :]
+        if node.move and node.seconds is None and (match := _TIME.match(text)):
+            node.seconds = 3600 * int(match[1]) + 60 * int(match[2]) + float(match[3])
+            text = text[match.end() :]
         node.comment = " ".join(filter(None, (node.comment, text)))
 
     def _open(self, token: Token) -> int:

@@ -82,13 +82,13 @@ def _line(node: Node, others: list[Node], board: chess.Board) -> Iterator[str]:
         move = _move(board, node)
         yield board.san(move)
         yield from (f"${nag}" for nag in node.nags)
-        said = _comment(_timed(node))
-        yield from said
+        comment = _comment(_timed(node))
+        yield from comment
         for other in others:
             yield "("
             yield from _line(other, [], board)
             yield ")"
-        numbered = bool(said or others)
+        numbered = bool(comment or others)
         board.push(move)
         plies += 1
         if not node.children:

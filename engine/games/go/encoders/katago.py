@@ -65,7 +65,7 @@ HISTORY = 5  # moves shown
 SPATIAL, NUM_PLANES = 22, 42
 _workspace_go, _begin_go = PLAY.workspace, PLAY.begin
 MAX_LINES = 19  # the nets know no greater board
-_OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
+_OURS, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
 _KOMI_OFFSET = 1024
 RULES_KOMI, KOMI_UNIT = 128, 40.0  # of RULES: added to komi in half points, and what 1 to a net stands for
@@ -73,7 +73,7 @@ _CLIP = 20
 
 
 @device
-def _own_komi(s, points):
+def _komi_of_mover(s, points):
     """Points that the rules give the side to move, in half points."""
     white = np.int64(_compensation(s.komi, s.handicap, s.rules, s.played))
     most = 2 * (points + _CLIP)
@@ -119,9 +119,9 @@ def _mark_forbidden(states, newest, since, b, out, row, start):
             allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
             if not allowed or key == s.key:  # a lone stone's suicide
                 continue
-            wanted = situation(key, 1 - turn, s.rules)
+            requested = situation(key, 1 - turn, s.rules)
             for i in range(since, newest + 1):
-                if situation(states[i].key, states[i].turn, states[i].rules) == wanted:
+                if situation(states[i].key, states[i].turn, states[i].rules) == requested:
                     out[row, start + p] = 1
                     break
 
@@ -145,13 +145,13 @@ def _write_ladders(states, newest, shown, points, ladder, out, row):
     """The planes of liberties and ladders, older positions as far as their moves are shown."""
     victim = 1 - np.int64(states[newest].turn)
     for t in range(3):
-        here = (_CAUGHT + t) * points
+        base = (_CAUGHT + t) * points
         if t <= shown:
             liberties, openings = (_LIBERTIES * points, _OPENINGS * points) if t == 0 else (-1, -1)
             ladders.set_up(ladder, states[newest - t])
-            ladders.survey(ladder, out, row, here, liberties, openings, victim)
+            ladders.survey(ladder, out, row, base, liberties, openings, victim)
         else:
-            for i in range(here, here + points):
+            for i in range(base, base + points):
                 out[row, i] = out[row, i - points]
 
 
@@ -197,7 +197,7 @@ def encode_row(work, states, newest, oldest, history, suicidal, out, row):
     fill_plane(out, row, 0, points, 1)
     for p in range(points):
         if b.colour[p] != EMPTY:
-            out[row, (_OWN if b.colour[p] == turn else _OWN + 1) * points + p] = 1
+            out[row, (_OURS if b.colour[p] == turn else _OURS + 1) * points + p] = 1
 
     button_left = rules & BUTTON != 0
     ends = s.passes > 0 and not button_left
@@ -209,7 +209,7 @@ def encode_row(work, states, newest, oldest, history, suicidal, out, row):
         _mark_forbidden(states, newest, oldest, b, out, row, _KO * points)
     if not rules & TERRITORY:
         _write_area(b, rules, turn, suicidal, area, out, row)
-    komi = _own_komi(s, points)
+    komi = _komi_of_mover(s, points)
     _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
     work[4][0] = shown
 
@@ -250,7 +250,7 @@ def _in_one_byte(points, out, row):
         out[row, (_KOMI + 1) * points + i] = 0
 
 
-def own_constants(constants: Any) -> Any:
+def constants_of_rules(constants: Any) -> Any:
     """The last 20 planes' numbers u1[B, 20] of ENCODER as those of RULES; an array of numpy or a tensor of torch."""
     result, komi = constants + 0, _KOMI - SPATIAL
     high, low = constants[:, komi], constants[:, komi + 1]  # high: 4 from 0 on, 3 from -256 on
@@ -262,16 +262,16 @@ def own_constants(constants: Any) -> Any:
 
 def _make_encoder(name: str, suicidal: bool) -> Encoder:
     """For boards of the greatest size; suicidal: areas are judged as if suicide were legal."""
-    own = name == RULES
+    ours = name == RULES
 
     @device
     def write_row(work, states, newest, oldest, history, out, row):
         encode_row(work, states, newest, oldest, history, suicidal, out, row)
-        if own:
+        if ours:
             _in_one_byte(work[0][0].board.points, out, row)
 
     scale = np.ones(NUM_PLANES, np.float32)
-    if own:
+    if ours:
         scale[_KOMI] = 1 / KOMI_UNIT
     else:
         scale[_KOMI + 1] = 1 / 255
@@ -289,7 +289,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         history=HISTORY,
         plane_scale=scale,
         constants=NUM_PLANES - SPATIAL,
-        constants_from=own_constants if own else None,
+        constants_from=constants_of_rules if ours else None,
         knows_rules=True,
     )
 

@@ -68,7 +68,7 @@ def _half_points(text: str) -> str:
 
 # ---- GIB: \[KEY=value\] lines, then INI (with the handicap) and STO lines, a move each
 
-_ENDS = {3: "B+R", 4: "W+R", 7: "B+T", 8: "W+T"}
+_ENDINGS = {3: "B+R", 4: "W+R", 7: "B+T", 8: "W+T"}
 _NAMED = re.compile(r"(.*)\(([^()]*)\)")
 
 
@@ -77,8 +77,8 @@ def read_gib(stream: BinaryIO) -> Iterator[Record]:
     game, begun = _Game(), False
     for line in _lines(stream):
         begun = begun or line.startswith(("\\HS", "\\[GAME", "STO ", "INI "))
-        if found := re.fullmatch(r"\\\[([A-Z]+)=(.*)\\\]", line):
-            _gib_header(game, found[1], found[2])
+        if match := re.fullmatch(r"\\\[([A-Z]+)=(.*)\\\]", line):
+            _gib_header(game, match[1], match[2])
         elif line.startswith("INI "):
             words = line.split()
             if len(words) > 3 and words[3].isdecimal():
@@ -98,9 +98,9 @@ def read_gib(stream: BinaryIO) -> Iterator[Record]:
 def _gib_header(game: _Game, name: str, value: str) -> None:
     if name in ("GAMEBLACKNAME", "GAMEWHITENAME"):
         key, rank = ("PB", "BR") if name == "GAMEBLACKNAME" else ("PW", "WR")
-        found = _NAMED.fullmatch(value.strip())
-        game.say(key, found[1] if found else value)
-        game.say(rank, found[2] if found else "")
+        match = _NAMED.fullmatch(value.strip())
+        game.say(key, match[1] if match else value)
+        game.say(rank, match[2] if match else "")
     elif name in ("GAMEINFOMAIN", "GAMETAG"):
         patterns = (r"GRLT:(\d+)", r"ZIPSU:(\d+)", r"GONGJE:(\d+)")
         tags = (r",W(\d+)(?:,|$)", r",Z(\d+)(?:,|$)", r",G(\d+)(?:,|$)")
@@ -110,7 +110,7 @@ def _gib_header(game: _Game, name: str, value: str) -> None:
         if end and "RE" not in game.root:
             kind = int(end[1])
             counted = f"{'BW'[kind]}+{_half_points(points[1])}" if kind in (0, 1) and points else ""
-            game.say("RE", _ENDS.get(kind, counted))
+            game.say("RE", _ENDINGS.get(kind, counted))
         if (date := re.search(r"C(\d{4}):(\d\d):(\d\d)", value)) and "DT" not in game.root:
             game.say("DT", "-".join(date.groups()))
     elif name in ("GAMEPLACE", "GAMENAME", "GAMECOMMENT"):
@@ -127,8 +127,8 @@ def read_ngf(stream: BinaryIO) -> Iterator[Record]:
     lines = _lines(stream)
     game = _Game()
     for line in lines:
-        if (found := re.match(r"PM..([BW])([A-Z])([A-Z])", line)) is not None:
-            game.moves.append((found[1], _ngf_point(found[2], found[3])))
+        if (match := re.match(r"PM..([BW])([A-Z])([A-Z])", line)) is not None:
+            game.moves.append((match[1], _ngf_point(match[2], match[3])))
     head = [*lines[:12], *[""] * 12]
     if head[0].startswith("GI"):
         yield from _with_marks(game, [line.removeprefix("GI") for line in head])
@@ -188,20 +188,20 @@ def read_ugf(stream: BinaryIO) -> Iterator[Record]:
     game, section, headers, text, number = _Game(), "", dict[str, str](), list[str](), 0
     stones: list[str] = []
     for line in _lines(stream):
-        if found := re.fullmatch(r"\[(\w+)\]", line):
-            section = found[1]
+        if match := re.fullmatch(r"\[(\w+)\]", line):
+            section = match[1]
         elif section == "Header" and "=" in line:
             key, _, value = line.partition("=")
             headers[key] = value.strip()
-        elif section == "Data" and (found := re.match(r"([A-Z])([A-Z]),([BW])\w?,(\d+)", line)):
+        elif section == "Data" and (match := re.match(r"([A-Z])([A-Z]),([BW])\w?,(\d+)", line)):
             size = int(headers["Size"]) if re.fullmatch("[1-9][0-9]?", headers.get("Size", "")) else 19
-            point = _ugf_point(found[1], found[2], size)
-            if found[4] == "0" and found[3] == "B":
+            point = _ugf_point(match[1], match[2], size)
+            if match[4] == "0" and match[3] == "B":
                 stones.append(point)
             else:
-                game.moves.append((found[3], point))
-        elif found := re.match(r"\.Text,(\d+)", line):
-            number, text = int(found[1]), []
+                game.moves.append((match[3], point))
+        elif match := re.match(r"\.Text,(\d+)", line):
+            number, text = int(match[1]), []
         elif line == ".EndText":
             game.comments[number] = "\n".join(text)
         elif not line.startswith("."):

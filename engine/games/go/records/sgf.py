@@ -90,12 +90,12 @@ def _trees(content: bytes) -> list[Any]:
     text = content.decode(name, "replace") if name is not None else ""
     if name is not None and len(set(_CA.findall(content))) < 2 and not _escaped_as_bytes(text, name):
         try:
-            found: list[Any] = sgf_grammar.parse_sgf_collection(text.encode())
+            results: list[Any] = sgf_grammar.parse_sgf_collection(text.encode())
         except ValueError:
             if is_utf8(content) or unicode_of(content):
                 raise
         else:
-            return found
+            return results
     trees = sgf_grammar.parse_sgf_collection(content)  # each in its own encoding, or escaped before it was encoded
     for tree in trees:
         _translate(tree)
@@ -125,8 +125,8 @@ def _translate(tree: Any) -> None:
         nodes += part.sequence
         waiting += part.children
     values = [sgf_grammar.text_value(value) for node in nodes for each in node.values() for value in each]
-    said = b"CA[%s]" % b"".join(tree.sequence[0].get("CA", [])[:1])
-    name = encoding_of(said + b"\n".join(b"[%s]" % value for value in values)) or "latin-1"
+    charset = b"CA[%s]" % b"".join(tree.sequence[0].get("CA", [])[:1])
+    name = encoding_of(charset + b"\n".join(b"[%s]" % value for value in values)) or "latin-1"
     for node in nodes:
         for key, each in node.items():
             texts = [sgf_grammar.text_value(value).decode(name, "replace") for value in each]
@@ -146,9 +146,9 @@ def encoding_of(content: bytes) -> str | None:
     """The encoding of a file: Unicode if it can be, else what it says of itself, unless it is wrong; None: unknown."""
     if (name := unicode_of(content)) or is_utf8(content):
         return name or "utf-8"
-    found = _CA.search(content)
+    match = _CA.search(content)
     foreign = foreign_of(content)
-    names = [*_said(found[1].decode("latin-1").strip() if found else ""), detect(foreign)]
+    names = [*_declared(match[1].decode("latin-1").strip() if match else ""), detect(foreign)]
     fitting = [name for name in names if _fits(content, name)]
     bonus = {names[0]: 0.2}  # what a file says of itself is right more often than not
 
@@ -158,7 +158,7 @@ def encoding_of(content: bytes) -> str | None:
     return max(fitting, key=worth) if fitting else None
 
 
-def _said(name: str) -> list[str]:
+def _declared(name: str) -> list[str]:
     """Python's name of a character set of people; Python knows more, such as Punycode, which takes hours."""
     if not _CHARSET.fullmatch(name):
         return []
@@ -247,16 +247,16 @@ class _SgfReader:
             for i, child in reversed(list(enumerate(coarse.children))):
                 waiting.append((child, node, turn if i == 0 else after))
 
-    def _take(self, found: Properties, before: Node) -> Node:
+    def _take(self, properties: Properties, before: Node) -> Node:
         """Add a node of the file below another; the last of ours that it becomes."""
         self._nodes += 1
         node = before if self._nodes == 1 else Node()
-        node.comment = text_of(found.pop("C", ()))
+        node.comment = text_of(properties.pop("C", ()))
         if spent := _SPENT.match(node.comment):
             node.seconds, node.comment = float(spent[1]), node.comment[spent.end() :]
-        moves = [(colour, value) for colour, key in enumerate("BW") for value in found.pop(key, ())]
-        node.more = found
-        if found.keys() & {"AB", "AW", "AE", "PL"} or self._nodes == 1:
+        moves = [(colour, value) for colour, key in enumerate("BW") for value in properties.pop(key, ())]
+        node.more = properties
+        if properties.keys() & {"AB", "AW", "AE", "PL"} or self._nodes == 1:
             self._set_up(node)
         if self._nodes > 1 and (not moves or node.position is not None):
             before = before.add(node)
@@ -313,17 +313,17 @@ class _SgfReader:
 
     def _set_up(self, node: Node) -> None:
         """Stones and turn that a node sets up. In variations they stand as they are."""
-        found, root = node.more, self._nodes == 1
-        player = text_of(found.get("PL", ())).strip().lower()[:1]
+        result, root = node.more, self._nodes == 1
+        player = text_of(result.get("PL", ())).strip().lower()[:1]
         turn = "bw".find(player) if player in ("b", "w") else "12".find(player) if player in ("1", "2") else -1
         if not self._checked:
             self._turn = turn if turn >= 0 else self._turn
             return
         try:
             black, white, cleared = (
-                _points(found.get(key, ()), self._columns, self._rows) for key in ("AB", "AW", "AE")
+                _points(result.get(key, ()), self._columns, self._rows) for key in ("AB", "AW", "AE")
             )
-            self._place(black, white, cleared, turn, _whole(text_of(found.get("HA", ()))) if root else 0)
+            self._place(black, white, cleared, turn, _whole(text_of(result.get("HA", ()))) if root else 0)
         except PositionError as error:
             self._spoil(error)
             return
@@ -394,12 +394,12 @@ def _properties(raw: dict[str, list[bytes]]) -> Properties:
 
 def _size(text: str) -> tuple[int, int]:
     """Columns and rows. Errors: DataError for no size, PositionError for one that is not played."""
-    found = re.fullmatch(r"([0-9]{1,2})(?:\s*[:xX]\s*([0-9]{1,2}))?", text.strip(), re.ASCII)
+    match = re.fullmatch(r"([0-9]{1,2})(?:\s*[:xX]\s*([0-9]{1,2}))?", text.strip(), re.ASCII)
     if not text.strip():
         return 19, 19
-    if found is None or not 1 <= int(found[1]) <= 52 or (found[2] and not 1 <= int(found[2]) <= 52):
+    if match is None or not 1 <= int(match[1]) <= 52 or (match[2] and not 1 <= int(match[2]) <= 52):
         raise DataError("it has a board size that cannot be read")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _point(value: str, columns: int, rows: int) -> int:

@@ -32,11 +32,11 @@ def write(record: Record) -> str:
         raise PositionError("a game of Go is written with the position it begins from: its size is not known otherwise")
     start = notation.parse_position(root)[0][0]
     size = notation.size_of(start)
-    own = _root(record, start)
+    ours = _root(record, start)
 
     def properties(place: _Place) -> dict[str, list[bytes]]:
-        found = own if place.node is record.tree else _properties(place, size)
-        return {name: [value.encode() for value in values] for name, values in found.items()}
+        result = ours if place.node is record.tree else _properties(place, size)
+        return {name: [value.encode() for value in values] for name, values in result.items()}
 
     tree = sgf_grammar.make_coarse_game_tree(_Place(record.tree, int(start["turn"])), _children, properties)
     return str(sgf_grammar.serialise_game_tree(tree).decode())
@@ -45,13 +45,13 @@ def write(record: Record) -> str:
 def _children(place: _Place) -> list[_Place]:
     """What follows a node; turns that are skipped leave no trace."""
     turn = _turn_after(place)
-    found: list[_Place] = []
+    results: list[_Place] = []
     for child in place.node.children:
         if child.move == SKIP:
-            found += [_Place(each, 1 - turn) for each in child.children]
+            results += [_Place(each, 1 - turn) for each in child.children]
         else:
-            found.append(_Place(child, turn))
-    return found
+            results.append(_Place(child, turn))
+    return results
 
 
 def _turn_after(place: _Place) -> int:
@@ -66,13 +66,13 @@ def _turn_after(place: _Place) -> int:
 
 def _properties(place: _Place, size: tuple[int, int]) -> Properties:
     node = place.node
-    found: Properties = {}
+    result: Properties = {}
     if node.move:
-        found["BW"[place.turn]] = (_point(node.move, *size),)
-    found |= {name: values for name, values in node.more.items() if name != ILLEGAL}
+        result["BW"[place.turn]] = (_point(node.move, *size),)
+    result |= {name: values for name, values in node.more.items() if name != ILLEGAL}
     if node.position is not None and not node.more.keys() & {"AB", "AW", "AE", "PL"}:
-        found |= _stones(notation.parse_position(node.position)[0][0])
-    return found | _comment(node)
+        result |= _stones(notation.parse_position(node.position)[0][0])
+    return result | _comment(node)
 
 
 def _comment(node: Node) -> Properties:
@@ -90,24 +90,24 @@ def _root(record: Record, start: State) -> Properties:
     """The root's properties: those of the file, and what the record says beyond them."""
     columns, rows = notation.size_of(start)
     read = record.source == "SGF" or "SZ" in record.tree.more or "FF" in record.tree.more
-    found: Properties = {"FF": ("4",), "CA": ("UTF-8",), "GM": ("1",)}
-    found |= {"SZ": (f"{columns}" if columns == rows else f"{columns}:{rows}",)}
+    properties: Properties = {"FF": ("4",), "CA": ("UTF-8",), "GM": ("1",)}
+    properties |= {"SZ": (f"{columns}" if columns == rows else f"{columns}:{rows}",)}
     if not read:
         rules = rules_of(int(start["rules"])).name
-        said = record.headers.get("Rules", "")
-        rules = said if said and terms.rules_of_text(said) == rules else _NAMES.get(rules, rules)
-        found |= {"AP": ("az-engine:1",), "KM": (f"{int(start['komi']) / 2:g}",), "RU": (rules,)}
-        found |= _handicap(start) | _stones(start)
-    found |= {name: values for name, values in record.tree.more.items() if name not in ("CA", ILLEGAL)}
+        named = record.headers.get("Rules", "")
+        rules = named if named and terms.rules_of_text(named) == rules else _NAMES.get(rules, rules)
+        properties |= {"AP": ("az-engine:1",), "KM": (f"{int(start['komi']) / 2:g}",), "RU": (rules,)}
+        properties |= _handicap(start) | _stones(start)
+    properties |= {name: values for name, values in record.tree.more.items() if name not in ("CA", ILLEGAL)}
     texts = dict(zip(("PB", "PW"), record.names, strict=True))
     texts |= {name: record.headers.get(header, "") for name, header in HEADERS.items() if name != "RU"}
     for name, text in texts.items():
-        if text and text_of(found.get(name, ())) != text:
-            found[name] = (_escaped(text),)
+        if text and text_of(properties.get(name, ())) != text:
+            properties[name] = (_escaped(text),)
     result = (record.result, record.reason, record.margin)
-    if terms.result_of_text(text_of(found.get("RE", ()))) != result and (text := terms.result_text(*result)):
-        found["RE"] = (text,)
-    return found | _comment(record.tree)
+    if terms.result_of_text(text_of(properties.get("RE", ()))) != result and (text := terms.result_text(*result)):
+        properties["RE"] = (text,)
+    return properties | _comment(record.tree)
 
 
 def _handicap(start: State) -> Properties:
@@ -118,13 +118,13 @@ def _stones(state: State) -> Properties:
     """The stones of a position, and who is to move where there are any."""
     size = notation.size_of(state)
     board = stones_to_array(state)
-    found: Properties = {}
+    result: Properties = {}
     for name, colour in (("AB", BLACK), ("AW", WHITE)):
         points = tuple(_letters(int(p), size[0]) for p in np.flatnonzero(board == colour))
-        found |= {name: points} if points else {}
-    if found or int(state["turn"]) == WHITE:
-        found["PL"] = ("BW"[int(state["turn"])],)
-    return found
+        result |= {name: points} if points else {}
+    if result or int(state["turn"]) == WHITE:
+        result["PL"] = ("BW"[int(state["turn"])],)
+    return result
 
 
 def _point(word: str, columns: int, rows: int) -> str:
@@ -149,10 +149,10 @@ _ANNOTATIONS: dict[str, Properties] = {
 
 def opine(node: Node, opinion: Opinion) -> None:
     """Add an opinion as Sabaki reads it: SBKV, Black's chance in per cent, V, Black's lead; BM, DO and TE of moves."""
-    found: Properties = {"SBKV": (f"{100 * opinion.score:.2f}",)}
+    result: Properties = {"SBKV": (f"{100 * opinion.score:.2f}",)}
     if opinion.lead is not None:
-        found["V"] = (f"{opinion.lead:.1f}",)
+        result["V"] = (f"{opinion.lead:.1f}",)
     if opinion.kind and not node.more.keys() & {"BM", "DO", "IT", "TE"}:
-        found |= _ANNOTATIONS[opinion.kind]
-    node.more = found | node.more
+        result |= _ANNOTATIONS[opinion.kind]
+    node.more = result | node.more
     add_comment(node, opinion.remark)

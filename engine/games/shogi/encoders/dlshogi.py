@@ -22,7 +22,7 @@ from ..attacks import ZONES, bit, first, lookup, reach, set_of
 from ..checks import MATES
 from ..moves import seen_by_mover
 from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES
-from ..state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
+from ..state import BISHOP, BISHOPS, BLACK_PIECES, HELD, KINDS, ROOK, ROOKS, SQUARES
 
 DIRECTIONS_OF_MOVES = 27
 NUM_ACTIONS = DIRECTIONS_OF_MOVES * SQUARES
@@ -34,8 +34,8 @@ _HAND_MOST = np.array([8, 4, 4, 4, 4, 2, 2], np.int64)  # the planes of each, in
 _HAND = 28
 _CHECK = INPUT1 + 2 * _HAND
 _ENTERING = _CHECK + 1
-_MEN, _POINTS = 10, 20  # planes for the men and points that are still wanted
-_ENTERING_SIDE = 1 + _MEN + _POINTS
+_PIECES, _POINTS = 10, 20  # planes for the men and points that are still wanted
+_ENTERING_SIDE = 1 + _PIECES + _POINTS
 PLANES, PLANES_ENTERING = _ENTERING, _ENTERING + 2 * _ENTERING_SIDE
 _NEEDED = (28, 27)  # points to declare with, black and white
 _DIRECTION = np.array([0, 2, 4, 7, 5, 6, 3, 1, 8, 9], np.int64)  # by the direction of moves.py
@@ -43,21 +43,21 @@ _PROMOTING, _DROP = 10, 20
 
 
 @device
-def _encode_men(s, side, base, turned, out, row):
+def _encode_pieces(s, side, base, turned, out, row):
     """The men of a side and what they attack, from plane ``base`` on."""
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
-    men = set_of(s, BLACK_MEN + side)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
+    pieces = set_of(s, BLACK_PIECES + side)
     counts = (base + 2 * KINDS) * SQUARES
-    while men:
-        square, men = first(men)
-        man = np.int64(s.board[square] & 15)
-        out[row, (base + man - 1) * SQUARES + (SQUARES - 1 - square if turned else square)] = 1
-        attacked = reach(man, side, square, occupied)
+    while pieces:
+        square, pieces = first(pieces)
+        piece = np.int64(s.board[square] & 15)
+        out[row, (base + piece - 1) * SQUARES + (SQUARES - 1 - square if turned else square)] = 1
+        attacked = reach(piece, side, square, occupied)
         while attacked:
             to, attacked = first(attacked)
             if turned:
                 to = SQUARES - 1 - to
-            out[row, (base + KINDS + man - 1) * SQUARES + to] = 1
+            out[row, (base + KINDS + piece - 1) * SQUARES + to] = 1
             for i in range(_ATTACKERS):
                 if out[row, counts + i * SQUARES + to] == 0:
                     out[row, counts + i * SQUARES + to] = 1
@@ -68,21 +68,21 @@ def _encode_men(s, side, base, turned, out, row):
 def _encode_entering(s, side, base, out, row):
     """How near a side is to a declaration: its king in the camp, men and points wanted, if any."""
     zone = lookup(ZONES, side)
-    men = zone & set_of(s, BLACK_MEN + side)
+    pieces = zone & set_of(s, BLACK_PIECES + side)
     king = zone & bit(np.int64(s.kings[side]))
-    number = popcount(men) - popcount(king)
-    points = number + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    number = popcount(pieces) - popcount(king)
+    points = number + 4 * popcount(pieces & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
     for kind in range(HELD):
         worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
         points += worth * np.int64(s.hands[side, kind])
     if popcount(king):
         fill_plane(out, row, base, SQUARES, 1)
-    wanted = _MEN - number
-    if 0 <= wanted < _MEN:
-        fill_plane(out, row, base + 1 + wanted, SQUARES, 1)
-    wanted = _NEEDED[side] - points
-    if 0 <= wanted < _POINTS:
-        fill_plane(out, row, base + 1 + _MEN + wanted, SQUARES, 1)
+    requested = _PIECES - number
+    if 0 <= requested < _PIECES:
+        fill_plane(out, row, base + 1 + requested, SQUARES, 1)
+    requested = _NEEDED[side] - points
+    if 0 <= requested < _POINTS:
+        fill_plane(out, row, base + 1 + _PIECES + requested, SQUARES, 1)
 
 
 @device
@@ -93,7 +93,7 @@ def encode_row(s, out, row):
     us = np.int64(s.turn)
     for k in range(2):
         side = us if k == 0 else 1 - us
-        _encode_men(s, side, k * _SIDE, us == 1, out, row)
+        _encode_pieces(s, side, k * _SIDE, us == 1, out, row)
         plane = INPUT1 + k * _HAND
         for kind in range(HELD):
             for i in range(min(np.int64(s.hands[side, _HAND_ORDER[kind]]), _HAND_MOST[kind])):

@@ -51,7 +51,7 @@ from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make
 from ..state import (
     BISHOP,
     BISHOPS,
-    BLACK_MEN,
+    BLACK_PIECES,
     GOLD,
     HELD,
     KING,
@@ -74,10 +74,10 @@ _BOARD_PLANES, _MOVE_PLANES = 64, 16
 NUM_PLANES = _BOARD_PLANES + (HISTORY - 1) * _MOVE_PLANES
 NUM_ACTIONS = 27 * SQUARES
 _EMPTY, _ALL, _HANDS, _FAR, _PAWNS, _TURNED, _CHECK, _THREAT = 14, 15, 30, 44, 58, 60, 61, 62
-_TO, _WAY, _TAKEN, _KING, _CHECKED, _THREATENED, _MEN, _RETAKEN, _CHANGED, _COUNTS = 0, 1, 2, 3, 4, 5, 7, 9, 12, 14
+_TO, _WAY, _TAKEN, _KING, _CHECKED, _THREATENED, _PIECES, _RETAKEN, _CHANGED, _COUNTS = 0, 1, 2, 3, 4, 5, 7, 9, 12, 14
 
 # miniosl's order of men: two that are none, +P +L +N +S +B +R K G P L N S B R; by man, 1 pawn .. 14 dragon
-_RANK_OF_MAN = np.array([0, 10, 11, 12, 13, 14, 15, 9, 8, 2, 3, 4, 5, 6, 7], np.int64)
+_RANK_OF_PIECE = np.array([0, 10, 11, 12, 13, 14, 15, 9, 8, 2, 3, 4, 5, 6, 7], np.int64)
 _IN_HAND = np.array([ROOK, BISHOP, GOLD, SILVER, KNIGHT, LANCE, PAWN], np.int64)  # the order of the hands' planes
 _UNIT = np.array([18, 18, 9, 9, 9, 9, 2], np.int64)  # ONE over all there are of it, in that order
 _PAWN_UNIT, _COUNT_UNIT, _MOST = 9, 9, 4
@@ -88,7 +88,7 @@ _DROPPED = np.array([1, 2, 3, 4, 5, 6, 0], np.int64)  # by kind of the man in ha
 _FIRST_NUMBER = np.array([0, 32, 18, 22, 36, 38, 26, 30], np.int64)  # of pawns, lances .. golds, kings
 
 
-def _start_men() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _start_pieces() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Board and numbers u1[81] of the start position: each kind from file 1 on, black's first; pawns by turns."""
     board, numbers = np.zeros(SQUARES, np.uint8), np.zeros(SQUARES, np.uint8)
     cells = "".join("." * int(c) if c.isdigit() else c for c in START.split()[0].replace("/", ""))
@@ -104,17 +104,17 @@ def _start_men() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     return board, numbers
 
 
-_START_BOARD, _START_NUMBERS = _start_men()
+_START_BOARD, _START_NUMBERS = _start_pieces()
 
 
 @device
-def _kind_of(man):
+def _kind_of(piece):
     """0 pawn .. 6 gold, 7 king: what a man is in hand."""
-    return (man - PROMOTED if man > KING else man) - 1
+    return (piece - PROMOTED if piece > KING else piece) - 1
 
 
 @device
-def _number_men(s, numbers, held):
+def _number_pieces(s, numbers, held):
     """Number the men of a game's first position: numbers u1[81], by square; held u8[2, HELD], a bit each by kind."""
     known = True
     for square in range(SQUARES):
@@ -128,8 +128,8 @@ def _number_men(s, numbers, held):
         for rank in range(9):
             for k in range(9):
                 square = 9 * (8 - k) + rank
-                man = np.int64(s.board[square] & 15)
-                if man and _kind_of(man) == kind:
+                piece = np.int64(s.board[square] & 15)
+                if piece and _kind_of(piece) == kind:
                     numbers[square] = number
                     number += 1
         for side in range(2):
@@ -142,7 +142,7 @@ def _number_men(s, numbers, held):
 def _moved(s, d):
     """(from or -1 for a drop, to) of the move between two positions."""
     us = np.int64(s.turn)
-    before, after = set_of(s, BLACK_MEN + us), set_of(d, BLACK_MEN + us)
+    before, after = set_of(s, BLACK_PIECES + us), set_of(d, BLACK_PIECES + us)
     left = before & ~after
     to, _ = first(after & ~before)
     source = np.int64(-1)
@@ -176,26 +176,26 @@ def _mark(out, row, plane, squares, turned):
 
 
 @device
-def _way(man, source, to):
+def _way(piece, source, to):
     """The squares of a move on the board, a knight's first and last ones only, or of a drop (from -1)."""
     if source < 0:
         return bit(to)
     ends = bit(source) | bit(to)
-    return ends if man == KNIGHT else ends | between(source, to)
+    return ends if piece == KNIGHT else ends | between(source, to)
 
 
 @device
-def _free_reach(s, man, side, square):
+def _free_reach(s, piece, side, square):
     """What a man attacks, as miniosl shows it: without own men that stop a slider, but with those one step away."""
-    own = set_of(s, BLACK_MEN + side)
-    occupied = own | set_of(s, BLACK_MEN + 1 - side)
-    if man in (LANCE, BISHOP, ROOK):
-        return reach(man, side, square, occupied) & ~own
-    if man == PROMOTED + BISHOP:
-        return (bishop_attacks(square, occupied) & ~own) | (lookup(KING_STEPS, square) & lookup(ROOK_LINES, square))
-    if man == PROMOTED + ROOK:
-        return (rook_attacks(square, occupied) & ~own) | (lookup(KING_STEPS, square) & lookup(BISHOP_LINES, square))
-    return reach(man, side, square, occupied)
+    ours = set_of(s, BLACK_PIECES + side)
+    occupied = ours | set_of(s, BLACK_PIECES + 1 - side)
+    if piece in (LANCE, BISHOP, ROOK):
+        return reach(piece, side, square, occupied) & ~ours
+    if piece == PROMOTED + BISHOP:
+        return (bishop_attacks(square, occupied) & ~ours) | (lookup(KING_STEPS, square) & lookup(ROOK_LINES, square))
+    if piece == PROMOTED + ROOK:
+        return (rook_attacks(square, occupied) & ~ours) | (lookup(KING_STEPS, square) & lookup(BISHOP_LINES, square))
+    return reach(piece, side, square, occupied)
 
 
 @device
@@ -203,13 +203,13 @@ def _show_mate(s, side, move, way, attacked, turned, out, row):
     """A mating move of a side on two planes: its squares, and what its man attacks."""
     to, source = move & 127, (move >> 7) & 127
     if source >= DROPS:
-        man, source = source - DROPS + 1, np.int64(-1)
+        piece, source = source - DROPS + 1, np.int64(-1)
     else:
-        man = np.int64(s.board[source] & 15)
-    _mark(out, row, way, _way(man, source, to), turned)
+        piece = np.int64(s.board[source] & 15)
+    _mark(out, row, way, _way(piece, source, to), turned)
     if move & PROMOTES:
-        man += PROMOTED
-    _mark(out, row, attacked, _free_reach(s, man, side, to), turned)
+        piece += PROMOTED
+    _mark(out, row, attacked, _free_reach(s, piece, side, to), turned)
 
 
 @device
@@ -217,10 +217,10 @@ def _encode_check(s, numbers, check, threat, turned, out, row):
     """What gives check, or else the mate that the opponent threatens, from planes ``check`` and ``threat`` on."""
     us = np.int64(s.turn)
     if s.checked:
-        men = attackers(s, np.int64(s.kings[us]), 1 - us, set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1))
+        pieces = attackers(s, np.int64(s.kings[us]), 1 - us, set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1))
         for _ in range(2):
-            if men:
-                square, men = foremost(numbers, men)
+            if pieces:
+                square, pieces = foremost(numbers, pieces)
                 _mark(out, row, check, bit(square), turned)
         return
     move = mate_in_one(s, numbers, 1 - us)
@@ -232,18 +232,18 @@ def _encode_check(s, numbers, check, threat, turned, out, row):
 def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
     """The man that just came to a square is taken by the only one that can, and a mate follows."""
     us = np.int64(s.turn)
-    takers = attackers(s, square, us, set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1))
+    takers = attackers(s, square, us, set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1))
     if not takers:
         return
     source, others = first(takers)
     if others:
         return
-    man = np.int64(s.board[source] & 15)
-    stuck = lookup(LAST_TWO if man == KNIGHT else LAST, us) & bit(square)
+    piece = np.int64(s.board[source] & 15)
+    stuck = lookup(LAST_TWO if piece == KNIGHT else LAST, us) & bit(square)
     for promotion in (0, PROMOTES):
-        if promotion == 0 and stuck and man in (PAWN, LANCE, KNIGHT):
+        if promotion == 0 and stuck and piece in (PAWN, LANCE, KNIGHT):
             continue
-        if promotion and not (man < GOLD and lookup(ZONES, us) & (bit(source) | bit(square))):
+        if promotion and not (piece < GOLD and lookup(ZONES, us) & (bit(source) | bit(square))):
             continue
         d = scratch[0]
         make(s, d, square + (source << 7) + promotion)
@@ -251,7 +251,7 @@ def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
             continue
         move = mate_in_one(d, numbers, 1 - us)
         if move >= 0:
-            _mark(out, row, plane, _way(man, source, square), turned)
+            _mark(out, row, plane, _way(piece, source, square), turned)
             _show_mate(d, 1 - us, move, plane + 1, plane + 2, turned, out, row)
             return
 
@@ -259,13 +259,13 @@ def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
 @device
 def _encode_counts(s, us, plane, turned, out, row):
     """How often each square is attacked by own and by enemy men, at most 4."""
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     for k in range(2):
         side = us if k == 0 else 1 - us
         start = (plane + k) * SQUARES
-        men = set_of(s, BLACK_MEN + side)
-        while men:
-            square, men = first(men)
+        pieces = set_of(s, BLACK_PIECES + side)
+        while pieces:
+            square, pieces = first(pieces)
             attacked = reach(np.int64(s.board[square] & 15), side, square, occupied)
             while attacked:
                 to, attacked = first(attacked)
@@ -288,7 +288,7 @@ def _encode_move(s, d, space, us, plane, out, row):
         _mark(out, row, plane + _TAKEN, _free_reach(s, taken, 1 - mover, to), turned)
     _mark(out, row, plane + _KING, bit(np.int64(s.kings[mover])) & everything(), turned)
     _encode_check(s, numbers, plane + _CHECKED, plane + _THREATENED, turned, out, row)
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     changed = attackers(s, to, 0, occupied) | attackers(s, to, 1, occupied)
     if source >= 0:
         changed |= attackers(s, source, 0, occupied) | attackers(s, source, 1, occupied)
@@ -296,8 +296,8 @@ def _encode_move(s, d, space, us, plane, out, row):
     changed |= bit(to)
     for k in range(2):
         side = us if k == 0 else 1 - us
-        _mark(out, row, plane + _MEN + k, set_of(s, BLACK_MEN + side), turned)
-        _mark(out, row, plane + _CHANGED + k, changed & set_of(d, BLACK_MEN + side), turned)
+        _mark(out, row, plane + _PIECES + k, set_of(s, BLACK_PIECES + side), turned)
+        _mark(out, row, plane + _CHANGED + k, changed & set_of(d, BLACK_PIECES + side), turned)
     _renumber(s, d, numbers, held)
     _encode_retaking(d, numbers, to, plane + _RETAKEN, turned, scratch, out, row)
     _encode_counts(d, us, plane + _COUNTS, turned, out, row)
@@ -306,26 +306,26 @@ def _encode_move(s, d, space, us, plane, out, row):
 @device
 def _behind(square, seen, occupied, straight):
     """The empty squares behind the first men that a slider sees."""
-    found = nothing()
-    men = seen & occupied
-    while men:
-        man, men = first(men)
-        direction = np.int64(DIRECTIONS[SQUARES * square + man])
-        attacked = rook_attacks(man, occupied) if straight else bishop_attacks(man, occupied)
-        found |= attacked & lookup(RAYS, SQUARES * direction + man) & ~occupied
-    return found
+    result = nothing()
+    pieces = seen & occupied
+    while pieces:
+        piece, pieces = first(pieces)
+        direction = np.int64(DIRECTIONS[SQUARES * square + piece])
+        attacked = rook_attacks(piece, occupied) if straight else bishop_attacks(piece, occupied)
+        result |= attacked & lookup(RAYS, SQUARES * direction + piece) & ~occupied
+    return result
 
 
 @device
 def _encode_position(s, numbers, turned, out, row):
     us = np.int64(s.turn)
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     for k in range(2):
         side = us if k == 0 else 1 - us
-        men = set_of(s, BLACK_MEN + side)
-        while men:
-            square, men = first(men)
-            rank = _RANK_OF_MAN[np.int64(s.board[square] & 15)]
+        pieces = set_of(s, BLACK_PIECES + side)
+        while pieces:
+            square, pieces = first(pieces)
+            rank = _RANK_OF_PIECE[np.int64(s.board[square] & 15)]
             _mark(out, row, rank + (_EMPTY if k == 0 else -2), bit(square), turned)
         for i in range(HELD):
             number = np.int64(s.hands[side, _IN_HAND[i] - 1])
@@ -334,11 +334,11 @@ def _encode_position(s, numbers, turned, out, row):
         fill_plane(out, row, _PAWNS + k, SQUARES, (pawns if pawns < _MOST else _MOST) * _PAWN_UNIT)
         for i, which in enumerate((LANCES, BISHOPS, ROOKS)):
             seen, hidden = nothing(), nothing()
-            men = set_of(s, which) & set_of(s, BLACK_MEN + side)
-            while men:
-                square, men = first(men)
-                man = LANCE if i == 0 else (BISHOP if i == 1 else ROOK)
-                attacked = reach(man, side, square, occupied)
+            pieces = set_of(s, which) & set_of(s, BLACK_PIECES + side)
+            while pieces:
+                square, pieces = first(pieces)
+                piece = LANCE if i == 0 else (BISHOP if i == 1 else ROOK)
+                attacked = reach(piece, side, square, occupied)
                 seen |= attacked
                 hidden |= _behind(square, attacked, occupied, i != 1)
             _mark(out, row, _FAR + 4 * i + k, seen, turned)
@@ -362,7 +362,7 @@ def encode_row(states, newest, oldest, history, space, out, row):
     for i in range(NUM_PLANES * SQUARES):
         out[row, i] = 0
     us = np.int64(states[newest].turn)
-    _number_men(states[oldest], numbers, held)
+    _number_pieces(states[oldest], numbers, held)
     shown = max(oldest, newest - history + 1)
     for i in range(oldest, shown):
         _renumber(states[i], states[i + 1], numbers, held)

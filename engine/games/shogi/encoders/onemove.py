@@ -35,7 +35,7 @@ from ..rules import DROPS, PROMOTES, attackers, far_attackers
 from ..state import (
     BISHOP,
     BISHOPS,
-    BLACK_MEN,
+    BLACK_PIECES,
     GOLD,
     KINDS,
     KING,
@@ -61,7 +61,7 @@ _CANNOT = 1 << 8  # in _UNTOUCHED: the man cannot give check from there
 Offset = tuple[int, int]  # files, ranks
 
 
-def _covered(man: int) -> set[Offset]:
+def _covered(piece: int) -> set[Offset]:
     """The squares within two steps that a man of black's attacks on an empty board."""
     north, north_east, east, south_east, south, south_west, west, north_west = COMPASS
     gold = [north, north_east, north_west, east, west, south]
@@ -75,8 +75,10 @@ def _covered(man: int) -> set[Offset]:
         PROMOTED + ROOK: list(COMPASS),
     }
     far = {LANCE: [north], BISHOP: list(COMPASS[1::2]), ROOK: list(COMPASS[::2])}
-    found = set(near.get(man, gold if man > PROMOTED else []))
-    return found | {(k * df, k * dr) for df, dr in far.get(man - PROMOTED * (man > PROMOTED + 4), []) for k in (1, 2)}
+    results = set(near.get(piece, gold if piece > PROMOTED else []))
+    return results | {
+        (k * df, k * dr) for df, dr in far.get(piece - PROMOTED * (piece > PROMOTED + 4), []) for k in (1, 2)
+    }
 
 
 def _steps() -> list[Offset]:
@@ -87,25 +89,25 @@ def _steps() -> list[Offset]:
 def _untouched() -> NDArray[np.int64]:
     """i8[man, direction]: the king's squares, as a mask of directions, that a man next to it does not attack."""
     table = np.full((KINDS + 1, 8), _CANNOT | 255, np.int64)
-    for man in range(1, KINDS + 1):
-        covered = _covered(man)
+    for piece in range(1, KINDS + 1):
+        covered = _covered(piece)
         for d, (df, dr) in enumerate(_steps()):
             if (df, dr) in covered:
                 around = [e for e, (ef, er) in enumerate(_steps()) if e != d and (df - ef, dr - er) not in covered]
-                table[man, d] = sum(1 << e for e in around)
+                table[piece, d] = sum(1 << e for e in around)
     return table
 
 
 def _shadowed() -> NDArray[np.int64]:
     """i8[man, direction]: those of them that a man dropped there may hide from a slider behind it."""
     table = np.zeros((KINDS + 1, 8), np.int64)
-    for man in range(1, KINDS + 1):
+    for piece in range(1, KINDS + 1):
         for d, (df, dr) in enumerate(_steps()):
             for e, (ef, er) in enumerate(_steps()):
                 x, y = df - ef, dr - er
                 aligned = (x, y) != (0, 0) and (x == 0 or y == 0 or abs(x) == abs(y)) and (df, dr) != (-ef, -er)
-                if aligned and _UNTOUCHED[man, d] >> e & 1 and not _UNTOUCHED[man, d] & _CANNOT:
-                    table[man, d] |= 1 << e
+                if aligned and _UNTOUCHED[piece, d] >> e & 1 and not _UNTOUCHED[piece, d] & _CANNOT:
+                    table[piece, d] |= 1 << e
     return table
 
 
@@ -156,14 +158,14 @@ def _next_to(square, d, side):
 
 
 @device
-def foremost(numbers, men):
+def foremost(numbers, pieces):
     """The square of the man with the lowest number, and the rest of the men."""
-    best, left = first(men)
+    best, left = first(pieces)
     while left:
         square, left = first(left)
         if numbers[square] < numbers[best]:
             best = square
-    return best, men & ~bit(best)
+    return best, pieces & ~bit(best)
 
 
 @device
@@ -174,17 +176,17 @@ def _pusher(s, square, compass, occupied):
     if not ray:
         return np.int64(-1)
     source, _ = first(ray)
-    man = np.int64(s.board[source] & 15)
-    kind = man - PROMOTED if man > PROMOTED else man
+    piece = np.int64(s.board[source] & 15)
+    kind = piece - PROMOTED if piece > PROMOTED else piece
     if compass & 1:
         slides = kind == BISHOP
     else:
-        slides = kind == ROOK or (man == LANCE and compass == 4 * np.int64(s.board[source] >> 4))
+        slides = kind == ROOK or (piece == LANCE and compass == 4 * np.int64(s.board[source] >> 4))
     return source if slides else np.int64(-1)
 
 
 @device
-def _around(s, side, king, own, enemy, occupied, pinned):
+def _around(s, side, king, ours, enemy, occupied, pinned):
     """Four masks of directions of the squares next to the king to mate.
 
     Where it could go; what holds none of its own men; what the side attacks unguarded and may move to; the same if
@@ -203,12 +205,12 @@ def _around(s, side, king, own, enemy, occupied, pinned):
                 liberty |= mask
             continue
         guards = attackers(s, square, 1 - side, occupied) & ~bit(king)
-        if guards & (~pinned | line_from(king, square)) or own & one:
+        if guards & (~pinned | line_from(king, square)) or ours & one:
             continue
         targets |= mask
         if not enemy & one:
             drops |= mask
-    sliders = far_attackers(s, king, 1 - side, occupied) & own  # it cannot flee along the line of an attack
+    sliders = far_attackers(s, king, 1 - side, occupied) & ours  # it cannot flee along the line of an attack
     while sliders:
         square, sliders = first(sliders)
         liberty &= ~(np.int64(1) << _INDEX[np.int64(DIRECTIONS[SQUARES * king + square]) ^ (4 * side)])
@@ -216,21 +218,21 @@ def _around(s, side, king, own, enemy, occupied, pinned):
 
 
 @device
-def _backed(s, men, square, own, occupied):
+def _backed(s, pieces, square, ours, occupied):
     """Whether an own slider stands behind one of the men that attack a square, on the same line."""
-    while men:
-        source, men = first(men)
+    while pieces:
+        source, pieces = first(pieces)
         direction = np.int64(DIRECTIONS[SQUARES * source + square])
         if direction < 0:  # a knight's jump
             continue
         slider = _pusher(s, source, direction, occupied)
-        if slider >= 0 and own & bit(slider):
+        if slider >= 0 and ours & bit(slider):
             return True
     return False
 
 
 @device
-def _dragon_is_hidden(s, side, king, source, square, own, enemy, occupied):
+def _dragon_is_hidden(s, side, king, source, square, ours, enemy, occupied):
     """Whether a dragon that comes to a square diagonally next to the king is cut off from one beside it."""
     files, ranks = king // 9 - square // 9, king % 9 - square % 9
     if not (files * ranks == 1 or files * ranks == -1):
@@ -246,23 +248,23 @@ def _dragon_is_hidden(s, side, king, source, square, own, enemy, occupied):
             return True
         f, r = king // 9 - (0 if k == 0 else 2 * files), king % 9 - (2 * ranks if k == 0 else 0)
         if source // 9 == f and source % 9 == r:
-            man = np.int64(s.board[beside])
-            if reach(man & 15, man >> 4, beside, occupied) & bit(square):
+            piece = np.int64(s.board[beside])
+            if reach(piece & 15, piece >> 4, beside, occupied) & bit(square):
                 return True
     return False
 
 
 @device
-def _holds(s, side, room, d, source, square, man, screens):
+def _holds(s, side, room, d, source, square, piece, screens):
     """Whether the king has no square left when the man from ``source`` checks it from ``square`` as ``man``."""
-    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
-    king, occupied = np.int64(s.kings[1 - side]), own | enemy
-    if man == PROMOTED + ROOK and _dragon_is_hidden(s, side, king, source, square, own, enemy, occupied):
+    ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), ours | enemy
+    if piece == PROMOTED + ROOK and _dragon_is_hidden(s, side, king, source, square, ours, enemy, occupied):
         return False
-    wanted = room & _UNTOUCHED[man, d]
-    sliders = far_attackers(s, square, 1 - side, occupied) & own & ~bit(source)
+    requested = room & _UNTOUCHED[piece, d]
+    sliders = far_attackers(s, square, 1 - side, occupied) & ours & ~bit(source)
     for e in range(8):
-        if not wanted >> e & 1:
+        if not requested >> e & 1:
             continue
         flight = _next_to(king, e, side)
         count = popcount(attackers(s, flight, side, occupied) & ~bit(source))
@@ -282,41 +284,41 @@ def _holds(s, side, room, d, source, square, man, screens):
 @device
 def _by_neighbour(s, numbers, side, liberty, room, d, screens):
     """A mate by a man that moves next to the king; -1 = none. ``screens``: men between a slider and the own king."""
-    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
-    king, occupied = np.int64(s.kings[1 - side]), own | enemy
+    ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), ours | enemy
     square = _next_to(king, d, side)
-    men = attackers(s, square, side, occupied)
-    if popcount(men) < 2 and not _backed(s, men, square, own, occupied):
+    pieces = attackers(s, square, side, occupied)
+    if popcount(pieces) < 2 and not _backed(s, pieces, square, ours, occupied):
         return np.int64(-1)
-    men &= ~bit(np.int64(s.kings[side]))
-    while men:
-        source, men = foremost(numbers, men)
-        man = np.int64(s.board[source] & 15)
+    pieces &= ~bit(np.int64(s.kings[side]))
+    while pieces:
+        source, pieces = foremost(numbers, pieces)
+        piece = np.int64(s.board[source] & 15)
         direction = np.int64(DIRECTIONS[SQUARES * source + square])
         if direction >= 0:
             slider = _pusher(s, source, direction, occupied)
             if slider >= 0 and enemy & bit(slider):
                 continue  # which would take it
         move = square + (source << 7)
-        if man < GOLD and lookup(ZONES, side) & (bit(source) | bit(square)):
-            promoted = man + PROMOTED
+        if piece < GOLD and lookup(ZONES, side) & (bit(source) | bit(square)):
+            promoted = piece + PROMOTED
             if not (liberty | _CANNOT) & _UNTOUCHED[promoted, d] and _holds(
                 s, side, room, d, source, square, promoted, screens
             ):
                 return move + PROMOTES
-            if man in (PAWN, BISHOP, ROOK):
+            if piece in (PAWN, BISHOP, ROOK):
                 continue
-        if not (liberty | _CANNOT) & _UNTOUCHED[man, d] and _holds(s, side, room, d, source, square, man, screens):
+        if not (liberty | _CANNOT) & _UNTOUCHED[piece, d] and _holds(s, side, room, d, source, square, piece, screens):
             return move
     return np.int64(-1)
 
 
 @device
-def _cuts_file(s, side, square, own, enemy, occupied):
+def _cuts_file(s, side, square, ours, enemy, occupied):
     """Whether a knight's square lies on the file of an own rook or lance that holds a square beyond it."""
     forward = 4 * side
     beyond = np.int64(_NEIGHBOURS[SQUARES * forward + square])
-    both = far_attackers(s, square, 1 - side, occupied) & far_attackers(s, beyond, 1 - side, occupied) & own
+    both = far_attackers(s, square, 1 - side, occupied) & far_attackers(s, beyond, 1 - side, occupied) & ours
     behind = lookup(RAYS, SQUARES * (forward ^ 4) + square)
     if not both & (set_of(s, LANCES) | (set_of(s, ROOKS) & behind)):
         return False
@@ -332,13 +334,13 @@ def _cuts_file(s, side, square, own, enemy, occupied):
 
 
 @device
-def _cuts_diagonal(s, side, king, square, room, own, enemy, occupied):
+def _cuts_diagonal(s, side, king, square, room, ours, enemy, occupied):
     """Whether a knight's square lies on the diagonal of an own bishop that holds the square before the king."""
     if not room >> _UP & 1:
         return False
     front = _next_to(king, _UP, side)
     both = far_attackers(s, front, 1 - side, occupied) & far_attackers(s, square, 1 - side, occupied)
-    both &= own & set_of(s, BISHOPS)
+    both &= ours & set_of(s, BISHOPS)
     while both:
         slider, both = first(both)
         direction = np.int64(DIRECTIONS[SQUARES * front + slider])
@@ -357,20 +359,20 @@ def _cuts_diagonal(s, side, king, square, room, own, enemy, occupied):
 @device
 def _by_knight(s, numbers, side, room, screens, pinned):
     """A mate by a knight's jump or drop; -1 = none."""
-    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
-    king, occupied = np.int64(s.kings[1 - side]), own | enemy
-    knights = set_of(s, KNIGHTS) & own & ~screens
+    ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), ours | enemy
+    knights = set_of(s, KNIGHTS) & ours & ~screens
     for k in range(2):
         square = np.int64(_KNIGHTS_SQUARES[side, k, king])
-        if square < 0 or own & bit(square) or attackers(s, square, 1 - side, occupied) & ~pinned:
+        if square < 0 or ours & bit(square) or attackers(s, square, 1 - side, occupied) & ~pinned:
             continue
         jumpers = knights & attackers(s, square, side, occupied)
         drop = s.hands[side, KNIGHT - 1] > 0 and occupied & bit(square) == nothing()
         if not (jumpers or drop):
             continue
-        if _cuts_file(s, side, square, own, enemy, occupied):
+        if _cuts_file(s, side, square, ours, enemy, occupied):
             continue
-        if _cuts_diagonal(s, side, king, square, room, own, enemy, occupied):
+        if _cuts_diagonal(s, side, king, square, room, ours, enemy, occupied):
             continue
         if jumpers:
             return square + (foremost(numbers, jumpers)[0] << 7)
@@ -379,21 +381,21 @@ def _by_knight(s, numbers, side, room, screens, pinned):
 
 
 @device
-def _by_drop(s, side, king, liberty, room, drops, own, occupied):
+def _by_drop(s, side, king, liberty, room, drops, ours, occupied):
     """A mate by a drop next to the king; -1 = none."""
     for k in range(_DROPPED.shape[0]):
-        man = _DROPPED[k]
-        if not s.hands[side, man - 1]:
+        piece = _DROPPED[k]
+        if not s.hands[side, piece - 1]:
             continue
         for d in range(8):
-            if not drops >> d & 1 or (liberty | _CANNOT) & _UNTOUCHED[man, d]:
+            if not drops >> d & 1 or (liberty | _CANNOT) & _UNTOUCHED[piece, d]:
                 continue
             square = _next_to(king, d, side)
-            wanted = room & _SHADOWED[man, d]
-            sliders = far_attackers(s, square, 1 - side, occupied) & own
+            requested = room & _SHADOWED[piece, d]
+            sliders = far_attackers(s, square, 1 - side, occupied) & ours
             mates = True
             for e in range(8):
-                if not wanted >> e & 1 or not sliders:
+                if not requested >> e & 1 or not sliders:
                     continue
                 flight = _next_to(king, e, side)
                 if popcount(attackers(s, flight, side, occupied)) > 1:
@@ -404,7 +406,7 @@ def _by_drop(s, side, king, liberty, room, drops, own, occupied):
                     if _ROUGH[SQUARES * slider + square] == _ROUGH[SQUARES * square + flight]:
                         mates = False
             if mates:
-                return square + ((DROPS + man - 1) << 7)
+                return square + ((DROPS + piece - 1) << 7)
     return np.int64(-1)
 
 
@@ -417,10 +419,10 @@ def mate_in_one(s, numbers, side):
     king = np.int64(s.kings[1 - side])
     if king == NOWHERE:
         return np.int64(-1)
-    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
-    occupied = own | enemy
+    ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
+    occupied = ours | enemy
     pinned = screens_of(s, side, king, occupied)
-    liberty, room, targets, drops = _around(s, side, king, own, enemy, occupied, pinned & enemy)
+    liberty, room, targets, drops = _around(s, side, king, ours, enemy, occupied, pinned & enemy)
     if targets or not liberty:
         screens = screens_of(s, 1 - side, np.int64(s.kings[side]), occupied)
         for d in range(8):
@@ -432,4 +434,4 @@ def mate_in_one(s, numbers, side):
             move = _by_knight(s, numbers, side, room, screens, pinned)
             if move >= 0:
                 return move
-    return _by_drop(s, side, king, liberty, room, drops, own, occupied)
+    return _by_drop(s, side, king, liberty, room, drops, ours, occupied)

@@ -23,7 +23,7 @@ from ..attacks import first, set_of
 from ..checks import MATES
 from ..moves import NUM_ACTIONS, action_of
 from ..rules import MAX_MOVES, PLAY
-from ..state import BLACK_MEN, HELD, KINDS, SQUARES
+from ..state import BLACK_PIECES, HELD, KINDS, SQUARES
 
 HISTORY = 8
 REPETITIONS = 3
@@ -56,10 +56,10 @@ def encode_row(keys, states, newest, oldest, history, out, row):
             break
         s, base = states[newest - t], t * STEP_PLANES
         for side in range(2):
-            men = set_of(s, BLACK_MEN + side)
+            pieces = set_of(s, BLACK_PIECES + side)
             plane = base - 1 if side == us else base + KINDS - 1
-            while men:
-                square, men = first(men)
+            while pieces:
+                square, pieces = first(pieces)
                 seen = SQUARES - 1 - square if us else square
                 out[row, (plane + np.int64(s.board[square] & 15)) * SQUARES + seen] = 1
             plane = base + _HAND_PLANE if side == us else base + _HAND_PLANE + HELD

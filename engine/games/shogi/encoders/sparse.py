@@ -18,7 +18,7 @@ from ..attacks import DIRECTIONS, bit, first, nothing, reach, set_of
 from ..checks import MATES
 from ..exchanges import exchange_beside
 from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES
-from ..state import BLACK_MEN, HELD, KINDS, NOWHERE, SQUARES
+from ..state import BLACK_PIECES, HELD, KINDS, NOWHERE, SQUARES
 
 _MOST_HELD = np.array([18, 4, 4, 4, 2, 2, 4], np.int64)  # by kind
 _HELD_AT = np.concatenate([[0], np.cumsum(_MOST_HELD)])[:-1] + 2 * KINDS * SQUARES
@@ -63,26 +63,26 @@ def _mirrored(s):
 @device
 def _attacked(s, side, occupied):
     """All squares that a side attacks."""
-    found, men = nothing(), set_of(s, BLACK_MEN + side)
-    while men:
-        square, men = first(men)
-        found |= reach(np.int64(s.board[square] & 15), side, square, occupied)
-    return found
+    result, pieces = nothing(), set_of(s, BLACK_PIECES + side)
+    while pieces:
+        square, pieces = first(pieces)
+        result |= reach(np.int64(s.board[square] & 15), side, square, occupied)
+    return result
 
 
 @device
 def list_features(s, out, row):
     us, mirrored, n = np.int64(s.turn), _mirrored(s), np.int64(0)
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
-    by_own, by_enemy = _attacked(s, us, occupied), _attacked(s, 1 - us, occupied)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
+    by_ours, by_enemy = _attacked(s, us, occupied), _attacked(s, 1 - us, occupied)
     for side in range(2):
         enemys = np.int64(side != us)
-        men = set_of(s, BLACK_MEN + side)
-        while men:
-            square, men = first(men)
-            here = bit(square)
-            attacked, defended = (by_own, by_enemy) if enemys else (by_enemy, by_own)
-            safety = (2 if defended & here else 0) + (1 if attacked & here else 0)
+        pieces = set_of(s, BLACK_PIECES + side)
+        while pieces:
+            square, pieces = first(pieces)
+            mask = bit(square)
+            attacked, defended = (by_ours, by_enemy) if enemys else (by_enemy, by_ours)
+            safety = (2 if defended & mask else 0) + (1 if attacked & mask else 0)
             kind = np.int64(s.board[square] & 15) - 1
             put(out, row, n, safety * _ALIKE + (enemys * KINDS + kind) * SQUARES + _seen(square, us, mirrored))
             n += 1
@@ -97,7 +97,7 @@ def list_features(s, out, row):
 def survey(s):
     """What the moves of a position share: how squares are seen, and the squares that the other side attacks."""
     us = np.int64(s.turn)
-    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     return us, _mirrored(s), _attacked(s, 1 - us, occupied)
 
 

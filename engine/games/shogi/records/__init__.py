@@ -8,7 +8,7 @@ from __future__ import annotations
 from ....records.formats import EVERYTHING, RecordFormat
 from . import csa, csa_writer, jkf, kif, kif_writer, opinions
 
-_OWN = EVERYTHING - {"NAGs", "margin", "setup"}
+_CONTENTS = EVERYTHING - {"NAGs", "margin", "setup"}
 _WORDS = frozenset({"KIF", "CSA", "summary"})  # words for the end, which every format has of its own
 CSA = RecordFormat(
     "CSA",
@@ -16,7 +16,7 @@ CSA = RecordFormat(
     csa.read,
     csa_writer.write,
     "/\n",
-    holds=_OWN - {"variations"},
+    holds=_CONTENTS - {"variations"},
     keeps=_WORDS,
     also_lost=csa_writer.lost,
     opine=opinions.in_csa,
@@ -28,7 +28,7 @@ KIF = RecordFormat(
     kif_writer.write,
     None,
     kif_writer.encode,
-    _OWN - {"fractions"},
+    _CONTENTS - {"fractions"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
     opinions.in_kif,
@@ -40,7 +40,7 @@ KI2 = RecordFormat(
     kif_writer.write_ki2,
     None,
     kif_writer.encode,
-    _OWN - {"fractions", "times"},
+    _CONTENTS - {"fractions", "times"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
     opinions.in_kif,
@@ -51,7 +51,7 @@ JKF = RecordFormat(
     jkf.read,
     jkf.write,
     None,
-    holds=_OWN - {"fractions"},
+    holds=_CONTENTS - {"fractions"},
     keeps=_WORDS,
     also_lost=csa_writer.lost,
     opine=opinions.in_kif,

@@ -47,7 +47,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 
 class _CsaReader(GameReader):
-    def ends_before(self, line: str) -> bool:
+    def is_new_game(self, line: str) -> bool:
         return line.rstrip() == "/"
 
     def take(self, number: int, line: str) -> None:
@@ -73,13 +73,13 @@ class _CsaReader(GameReader):
 
     def _remark(self, line: str) -> None:
         draft = self.draft
-        if found := _SUMMARY.fullmatch(line):
+        if match := _SUMMARY.fullmatch(line):
             draft.tree.more["summary"] = (line.removeprefix("'summary:"),)
-            self._sum_up(found[1], {"win": 1, "lose": -1, "draw": 0}[found[2]])
-        elif found := re.fullmatch(r"'\$([^:]{1,40}):(.*)", line):
-            draft.header(CSA_HEADERS.get(found[1], found[1]), found[2].strip())
-        elif (found := re.fullmatch(r"'T([0-9]+(?:\.[0-9]*)?)", line, re.ASCII)) and draft.node.move:
-            draft.node.seconds = float(found[1])
+            self._sum_up(match[1], {"win": 1, "lose": -1, "draw": 0}[match[2]])
+        elif match := re.fullmatch(r"'\$([^:]{1,40}):(.*)", line):
+            draft.header(CSA_HEADERS.get(match[1], match[1]), match[2].strip())
+        elif (match := re.fullmatch(r"'T([0-9]+(?:\.[0-9]*)?)", line, re.ASCII)) and draft.node.move:
+            draft.node.seconds = float(match[1])
         elif not re.match("'(CSA )?encoding=", line):
             text = re.sub(r"'\*?", "", line, count=1)
             begin = draft.node is draft.tree and re.match(r" +\*", text)  # see the writer's remarks
@@ -123,10 +123,10 @@ class _CsaReader(GameReader):
         board = self.board = self.board or [0] * SQUARES
         if rest[:1] == "I":
             board[:] = _START["board"].tolist()
-            for file, rank, man in self._men(rest[1:]):
+            for file, rank, piece in self._pieces(rest[1:]):
                 square = _square(file + rank)
-                if board[square] & 15 != man:
-                    raise PositionError(f"there is no {CODES[man - 1]} on {file}{rank} to take away")
+                if board[square] & 15 != piece:
+                    raise PositionError(f"there is no {CODES[piece - 1]} on {file}{rank} to take away")
                 board[square] = 0
         elif re.fullmatch("[1-9]", rest[:1], re.ASCII):
             self._rank(int(rest[0]) - 1, rest[1:])
@@ -135,13 +135,13 @@ class _CsaReader(GameReader):
             if rest[1:] == "00AL":
                 self._all_the_rest(side)
                 return
-            for file, rank, man in self._men(rest[1:]):
+            for file, rank, piece in self._pieces(rest[1:]):
                 if file + rank != "00":
-                    board[_square(file + rank)] = man + 16 * side
-                elif man <= HELD:
-                    self.hands[side][man - 1] += 1
+                    board[_square(file + rank)] = piece + 16 * side
+                elif piece <= HELD:
+                    self.hands[side][piece - 1] += 1
                 else:
-                    raise PositionError(f"{CODES[man - 1]} is never in hand")
+                    raise PositionError(f"{CODES[piece - 1]} is never in hand")
         else:
             raise PositionError(f"{shown('P' + rest)} is no part of a position")
 
@@ -156,16 +156,16 @@ class _CsaReader(GameReader):
             cells = [text[3 * column : 3 * column + 3] for column in range(9)]
         for column, cell in enumerate(cells[:9]):
             if cell.strip() in ("", "*"):
-                man = 0
+                piece = 0
             elif cell[0] in "+-" and cell[1:] in CODES:
-                man = CODES.index(cell[1:]) + 1 + 16 * "+-".index(cell[0])
+                piece = CODES.index(cell[1:]) + 1 + 16 * "+-".index(cell[0])
             else:
                 raise PositionError(f"{shown(cell)} in rank {rank + 1} is no man")
-            self.board[9 * (8 - column) + rank] = man
+            self.board[9 * (8 - column) + rank] = piece
         if len(text) > 27 or len(cells) > 9:
             raise PositionError(f"rank {rank + 1} has more than nine squares")
 
-    def _men(self, text: str) -> list[tuple[str, str, int]]:
+    def _pieces(self, text: str) -> list[tuple[str, str, int]]:
         """(file, rank, man) of each of "82HI22KA". Errors: PositionError."""
         if not re.fullmatch(f"([0-9]{{2}}({'|'.join(CODES)}))*", text, re.ASCII):
             raise PositionError(f"{shown(text)} are no men on squares, such as 82HI22KA")
@@ -174,10 +174,10 @@ class _CsaReader(GameReader):
     def _all_the_rest(self, side: int) -> None:
         """Put all remaining men into one hand."""
         assert self.board is not None
-        for man in range(1, HELD + 1):
-            placed = sum(m & 15 in (man, man + PROMOTED) for m in self.board)
-            left = SETS[man - 1] - placed - self.hands[0][man - 1] - self.hands[1][man - 1]
-            self.hands[side][man - 1] += max(left, 0)
+        for piece in range(1, HELD + 1):
+            placed = sum(m & 15 in (piece, piece + PROMOTED) for m in self.board)
+            left = SETS[piece - 1] - placed - self.hands[0][piece - 1] - self.hands[1][piece - 1]
+            self.hands[side][piece - 1] += max(left, 0)
 
     def _turn_or_move(self, side: int, text: str) -> None:
         draft = self.draft
@@ -219,7 +219,7 @@ def _move(replay: Replay, side: int, text: str) -> int:
         raise DataError(f"{shown('+-'[side] + text)} is no move such as +7776FU")
     if side != replay.turn:
         raise DataError(f"{'+-'[side]}{text} is a move of the side that is not to move")
-    man = CODES.index(text[4:]) + 1
+    piece = CODES.index(text[4:]) + 1
     if text[:2] == "00":
-        return drop_move(_square(text[2:4]), man)
-    return board_move(replay, _square(text[:2]), _square(text[2:4]), man)
+        return drop_move(_square(text[2:4]), piece)
+    return board_move(replay, _square(text[:2]), _square(text[2:4]), piece)

@@ -73,10 +73,10 @@ def move_text(replay: Replay, node: Node) -> str:
     if ILLEGAL in node.more:
         code = code_of(node.move)
         to, source = code & 127, code >> 7 & 127
-        man = source - DROPS + 1 if source >= DROPS else int(replay.state["board"][source]) & 15
-        if not man:
+        piece = source - DROPS + 1 if source >= DROPS else int(replay.state["board"][source]) & 15
+        if not piece:
             raise PositionError(f"{node.move} moves no man")
-        return f"{sign}{'00' if source >= DROPS else _name(source)}{_name(to)}{CODES[man - 1]}"
+        return f"{sign}{'00' if source >= DROPS else _name(source)}{_name(to)}{CODES[piece - 1]}"
     code = replay.play_usi(node.move)
     to, source = code & 127, code >> 7 & 127
     origin = "00" if source >= DROPS else _name(source)
@@ -96,8 +96,8 @@ def _position(replay: Replay) -> list[str]:
         lines.append("PI")
     else:
         for rank in range(9):
-            men = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
-            cells = [f"{'+-'[man >> 4]}{CODES[(man & 15) - 1]}" if man else " * " for man in men]
+            pieces = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
+            cells = [f"{'+-'[piece >> 4]}{CODES[(piece & 15) - 1]}" if piece else " * " for piece in pieces]
             lines.append(f"P{rank + 1}{''.join(cells)}")
         for side in range(2):
             held = "".join(f"00{CODES[kind]}" * int(state["hands"][side][kind]) for kind in range(HELD))
@@ -127,8 +127,8 @@ def _ending(record: Record, last: Node, turn: int) -> list[str]:
         return kept
     if end == ("mate", -1):  # some readers take TSUMI for a draw
         return ["%TORYO"]
-    if said := statement(end, "", turn):
-        return [said]
+    if ending := statement(end, "", turn):
+        return [ending]
     if record.result is None:
         return ["%CHUDAN"]
     words = {1: ("win", "lose"), 0: ("draw", "draw"), -1: ("lose", "win")}[record.result]

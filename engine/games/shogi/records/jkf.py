@@ -25,10 +25,10 @@ _WAYS = {"L": "左", "C": "直", "R": "右", "U": "上", "M": "寄", "D": "引",
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The game of a file, or the games of a list. Errors: DataError when it is no JKF."""
     try:
-        found = json.loads(decode_japanese(read_whole(stream)))
+        result = json.loads(decode_japanese(read_whole(stream)))
     except (ValueError, RecursionError):
         raise DataError("it is no JKF: it is no JSON") from None
-    games = found if isinstance(found, list) else [found]
+    games = result if isinstance(result, list) else [result]
     for game in games:
         if not isinstance(game, dict) or not isinstance(game.get("moves"), list):
             raise DataError("it is JSON, but no JKF: it has no list of moves")
@@ -71,11 +71,11 @@ class _JkfReader:
         for file, column in enumerate(_list(data.get("board"))[:9]):
             for rank, cell in enumerate(_list(column)[:9]):
                 if kind := _dict(cell).get("kind"):
-                    board[9 * file + rank] = _man(kind) + 16 * int(_dict(cell).get("color") == 1)
+                    board[9 * file + rank] = _piece_of(kind) + 16 * int(_dict(cell).get("color") == 1)
         for side, hand in enumerate(_list(data.get("hands", []))[:2]):
             for kind, number in _dict(hand).items():
-                if number and _man(kind) <= HELD:
-                    hands[side][_man(kind) - 1] = _whole(number)
+                if number and _piece_of(kind) <= HELD:
+                    hands[side][_piece_of(kind) - 1] = _whole(number)
         self._draft.start(board, hands, int(data.get("color") == 1))
 
     def _read(self) -> None:
@@ -137,38 +137,38 @@ class _JkfReader:
             )
 
 
-def _dict(found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise DataError(f"{moves.shown(json.dumps(found))} stands where an object should be")
-    return found
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise DataError(f"{moves.shown(json.dumps(value))} stands where an object should be")
+    return value
 
 
-def _list(found: Any) -> list[Any]:
-    if not isinstance(found, list):
-        raise DataError(f"{moves.shown(json.dumps(found))} stands where a list should be")
-    return found
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError(f"{moves.shown(json.dumps(value))} stands where a list should be")
+    return value
 
 
-def _number(found: Any) -> float:
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e9:
-        raise DataError(f"{moves.shown(json.dumps(found))} is no time")
-    return float(found)
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise DataError(f"{moves.shown(json.dumps(value))} is no time")
+    return float(value)
 
 
-def _whole(found: Any) -> int:
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 99:
-        raise DataError(f"{moves.shown(json.dumps(found))} is no number of men")
-    return found
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 99:
+        raise DataError(f"{moves.shown(json.dumps(value))} is no number of men")
+    return value
 
 
-def _man(kind: Any) -> int:
+def _piece_of(kind: Any) -> int:
     if kind not in CODES:
         raise DataError(f"{moves.shown(str(kind))} is no man")
     return CODES.index(kind) + 1
 
 
-def _place(found: Any) -> int:
-    x, y = _whole(_dict(found).get("x")), _whole(_dict(found).get("y"))
+def _place(value: Any) -> int:
+    x, y = _whole(_dict(value).get("x")), _whole(_dict(value).get("y"))
     if not (1 <= x <= 9 and 1 <= y <= 9):
         raise DataError(f"there is no square {x}{y}")
     return 9 * (x - 1) + y - 1
@@ -179,16 +179,16 @@ def _move(replay: Replay, move: dict[str, Any]) -> int:
     to = _place(move["to"]) if move.get("to") else replay.last_target if move.get("same") else None
     if to is None:
         raise DataError("a move goes nowhere")
-    man, promotes = _man(move.get("piece")), bool(move.get("promote"))
+    piece, promotes = _piece_of(move.get("piece")), bool(move.get("promote"))
     if move.get("from"):
-        return board_move(replay, _place(move["from"]), to, man) + PROMOTES * promotes
+        return board_move(replay, _place(move["from"]), to, piece) + PROMOTES * promotes
     words = "".join(_WAYS.get(letter, "") for letter in str(move.get("relative", "")))
     if words in ("", "打") and not promotes and "promote" not in move:
         try:
-            return drop_move(to, man) if words else moves.parse(replay, f"{moves.square(to)}{NAMES[man - 1]}")
+            return drop_move(to, piece) if words else moves.parse(replay, f"{moves.square(to)}{NAMES[piece - 1]}")
         except AzError:
-            return drop_move(to, man)
-    return moves.parse(replay, f"{moves.square(to)}{NAMES[man - 1]}{words}{'成' if promotes else ''}")
+            return drop_move(to, piece)
+    return moves.parse(replay, f"{moves.square(to)}{NAMES[piece - 1]}{words}{'成' if promotes else ''}")
 
 
 # ---- writing
@@ -217,14 +217,14 @@ def _initial(replay: Replay, root: str | None) -> dict[str, Any]:
     return {"preset": "OTHER", "data": {"color": replay.turn, "board": cells, "hands": held}}
 
 
-def _cell(man: int) -> dict[str, Any]:
-    return {"color": man >> 4, "kind": CODES[(man & 15) - 1]} if man else {}
+def _cell(piece: int) -> dict[str, Any]:
+    return {"color": piece >> 4, "kind": CODES[(piece & 15) - 1]} if piece else {}
 
 
 def _entries(record: Record, replay: Replay) -> list[dict[str, Any]]:
     """The main line; forks stand at the moves that they replace."""
     tree = record.tree
-    main: list[dict[str, Any]] = [_said(tree)]
+    main: list[dict[str, Any]] = [_comments(tree)]
     spent, turn = [(0.0, 0.0)], replay.turn
     waiting = [(0, tree.children[0], main, tree.children[1:])] if tree.children else []
     while waiting:
@@ -249,7 +249,7 @@ def _entries(record: Record, replay: Replay) -> list[dict[str, Any]]:
 
 def _entry(replay: Replay, node: Node, spent: list[tuple[float, float]]) -> dict[str, Any]:
     """A move, which is played, or an end."""
-    entry, turn = _said(node), replay.turn
+    entry, turn = _comments(node), replay.turn
     if node.seconds is not None:
         now = node.seconds
         total = spent[-1][turn] + now
@@ -267,7 +267,7 @@ def _entry(replay: Replay, node: Node, spent: list[tuple[float, float]]) -> dict
     return entry
 
 
-def _said(node: Node) -> dict[str, Any]:
+def _comments(node: Node) -> dict[str, Any]:
     text = "\n".join(filter(None, (node.before, node.comment, *(() if node.move else node.more.get(ILLEGAL, ())))))
     return {"comments": text.split("\n")} if text else {}
 
@@ -285,10 +285,10 @@ def _move_entry(replay: Replay, code: int) -> dict[str, Any]:
     """A move as JKF describes it; it need not be legal."""
     to, source = code & 127, code >> 7 & 127
     board, legal = replay.state["board"], replay.legal_moves()
-    man = source - DROPS + 1 if source >= DROPS else int(board[source]) & 15
-    move: dict[str, Any] = {"color": replay.turn, "piece": CODES[man - 1], "to": _square(to)}
+    piece = source - DROPS + 1 if source >= DROPS else int(board[source]) & 15
+    move: dict[str, Any] = {"color": replay.turn, "piece": CODES[piece - 1], "to": _square(to)}
     if source >= DROPS:
-        move |= {"relative": "H"} if moves.sources(replay, to, man) else {}
+        move |= {"relative": "H"} if moves.sources(replay, to, piece) else {}
         return move
     move["from"] = _square(source)
     if replay.last_target == to:

@@ -19,7 +19,7 @@ from ..state import BLACK, HELD, SQUARES
 from . import moves
 from .moves import shown
 from .reader import Draft, GameReader, read_games
-from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, MAN_OF, NUMBER_OF, PLAYERS, RANKS, word_of
+from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, NUMBER_OF, PIECE_OF, PLAYERS, RANKS, word_of
 
 _NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
@@ -45,9 +45,9 @@ class _KifReader(GameReader):
         self.ranks = 0  # of the diagram read so far
         self.turn: int | None = None
 
-    def ends_before(self, line: str) -> bool:
-        found = _HEADER.match(line) if self.moving else None
-        return found is not None and found[1] in ("手合割", "開始日時", "先手", "下手")
+    def is_new_game(self, line: str) -> bool:
+        match = _HEADER.match(line) if self.moving else None
+        return match is not None and match[1] in ("手合割", "開始日時", "先手", "下手")
 
     def record(self) -> Record:
         if self.draft.replay is None and not self.draft.fault:
@@ -80,10 +80,10 @@ class _KifReader(GameReader):
 
     def _state(self, line: str) -> None:
         draft = self.draft
-        if found := _VARIATION.match(line):
+        if match := _VARIATION.match(line):
             if self.moving:
-                self.number = int(found[1]) - 1
-                draft.vary(int(found[1]) - self.first + 1)
+                self.number = int(match[1]) - 1
+                draft.vary(int(match[1]) - self.first + 1)
         elif draft.dead:
             self._look_for_illegal(line)
         elif summary := _SUMMARY.match(line):
@@ -94,8 +94,8 @@ class _KifReader(GameReader):
             draft.comment(line)
         elif not self.moving and _FURNITURE.match(line):
             self.begun = self.begun or line.startswith("手数--")
-        elif found := _NUMBERED.fullmatch(line):
-            self._numbered(int(found[1]), found[2].strip())
+        elif match := _NUMBERED.fullmatch(line):
+            self._numbered(int(match[1]), match[2].strip())
         elif re.match(r"\s*[▲△▼▽☗☖]", line):
             for text in re.split("[▲△▼▽☗☖]", line)[1:]:
                 self._move(text.strip())
@@ -106,25 +106,25 @@ class _KifReader(GameReader):
 
     def _begin(self, line: str) -> None:
         """A line before the first move."""
-        if found := re.match(r"(.*?)\|(.*)\|", line):
-            self._rank(found[2])
+        if match := re.match(r"(.*?)\|(.*)\|", line):
+            self._rank(match[2])
         elif line.strip() in ("後手番", "上手番", "先手番", "下手番"):
             self.begun = True
             self.turn = PLAYERS[line.strip()[:2]]
-        elif found := _HEADER.match(line.strip()):
-            self._header(found[1], found[2].strip())
+        elif match := _HEADER.match(line.strip()):
+            self._header(match[1], match[2].strip())
         else:
             self.draft.comment(line)
 
     def _look_for_illegal(self, line: str) -> None:
         """After an illegal move: check whether it ended the game."""
-        found = _NUMBERED.fullmatch(line)
-        word = _first_word(found[2] if found else line)
+        match = _NUMBERED.fullmatch(line)
+        word = _first_word(match[2] if match else line)
         if _SUMMARY.match(line) and "反則" in line:
             self.draft.end(("illegal move", -1))
         elif word in KIF_ENDINGS:
             self.draft.end(KIF_ENDINGS[word])
-            self._time(found[2] if found else "")
+            self._time(match[2] if match else "")
         self.draft.offender = None
 
     def _header(self, key: str, value: str) -> None:
@@ -148,11 +148,11 @@ class _KifReader(GameReader):
             raise PositionError(f"{shown(text)} is no rank of nine squares, or the tenth")
         self.board = self.board or [0] * SQUARES
         for column, (side, name) in enumerate(cells):
-            man = MAN_OF.get(name, 0)
-            if not man and name not in "・･.＊*":
+            piece = PIECE_OF.get(name, 0)
+            if not piece and name not in "・･.＊*":
                 raise PositionError(f"{shown(name)} in rank {RANKS[self.ranks]} is no man")
             white = side in ("v", "V", "▽", "△")
-            self.board[9 * (8 - column) + self.ranks] = man + 16 * white if man else 0
+            self.board[9 * (8 - column) + self.ranks] = piece + 16 * white if piece else 0
         self.ranks += 1
 
     def _hand(self, text: str) -> list[int]:
@@ -162,11 +162,11 @@ class _KifReader(GameReader):
             if word == "なし":
                 continue
             for name, number in re.findall(f"(.)([0-9０-９]*|十?[{RANKS}]?)(?=[^0-9０-９{RANKS}十]|$)", word):
-                man = MAN_OF.get(name, 0)
+                piece = PIECE_OF.get(name, 0)
                 count = _number(number)
-                if not 1 <= man <= HELD or count is None:
+                if not 1 <= piece <= HELD or count is None:
                     raise PositionError(f"{shown(word)} is nothing to have in hand")
-                hand[man - 1] += count
+                hand[piece - 1] += count
         return hand
 
     def _start(self) -> None:
@@ -226,8 +226,8 @@ class _KifReader(GameReader):
 
 
 def _first_word(text: str) -> str:
-    found = re.match(r"[^\s(（]+", text.strip())
-    return found[0] if found else ""
+    match = re.match(r"[^\s(（]+", text.strip())
+    return match[0] if match else ""
 
 
 def _number(text: str) -> int | None:
@@ -236,16 +236,16 @@ def _number(text: str) -> int | None:
         return 1
     if re.fullmatch("[0-9０-９]{1,2}", text):
         return int(unicodedata.normalize("NFKC", text))
-    found = re.fullmatch(f"(十?)([{RANKS}]?)", text)
-    return None if found is None else 10 * len(found[1]) + (NUMBER_OF[found[2]] + 1 if found[2] else 0)
+    match = re.fullmatch(f"(十?)([{RANKS}]?)", text)
+    return None if match is None else 10 * len(match[1]) + (NUMBER_OF[match[2]] + 1 if match[2] else 0)
 
 
 def _sum_up(draft: Draft, text: str) -> None:
     """The result in a last line such as まで112手で後手の勝ち."""
     turn = BLACK if draft.replay is None else draft.replay.turn
     text = re.sub(r"\s", "", text)
-    found = re.search("(先手|後手|下手|上手)の(入玉|反則|宣言|不戦)?(勝ち?|負け)", text)
-    if found is None:
+    match = re.search("(先手|後手|下手|上手)の(入玉|反則|宣言|不戦)?(勝ち?|負け)", text)
+    if match is None:
         for word in sorted(KIF_ENDINGS, key=len, reverse=True):
             if text.startswith(word):
                 draft.end(KIF_ENDINGS[word], KIF="" if word == word_of(KIF_ENDINGS, KIF_ENDINGS[word]) else word)
@@ -253,9 +253,9 @@ def _sum_up(draft: Draft, text: str) -> None:
         if text:
             draft.end(("", None), KIF=text)
         return
-    won = (PLAYERS[found[1]] == BLACK) == found[3].startswith("勝")
+    won = (PLAYERS[match[1]] == BLACK) == match[3].startswith("勝")
     kinds: dict[str, Reason] = {"入玉": "declaration", "宣言": "declaration", "反則": "illegal move", "不戦": "forfeit"}
     others: dict[str, Reason] = {"時間切れ": "time", "詰": "mate", "切断": "disconnection"}
     usual: Reason = next((each for word, each in others.items() if word in text), "resignation")
-    reason = kinds.get(found[2] or "", usual)
+    reason = kinds.get(match[2] or "", usual)
     draft.end((reason, 1 if won == (turn == BLACK) else -1))

@@ -11,7 +11,7 @@ from ..state import BLACK
 from . import moves
 from .reader import usual_end
 from .replay import Replay, code_of
-from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, MEN, RANKS, word_of
+from .words import DIAGRAM_LETTERS, HANDICAPS, KIF_ENDINGS, KIF_HEADERS, RANKS, word_of
 
 _A_LINE = 6  # moves of KI2 in a line
 
@@ -28,12 +28,12 @@ def write_ki2(record: Record) -> str:
 
 def lost(record: Record) -> list[str]:
     """What KIF cannot say of a record, beside what its format lists."""
-    found = []
+    results = []
     if record.result is not None and not record.reason:
-        found.append("result without its reason (it is written as a resignation)")
+        results.append("result without its reason (it is written as a resignation)")
     if record.reason == "pawn drop mate":
-        found.append("word for a mate by a dropped pawn (it is written as an illegal move)")
-    return found
+        results.append("word for a mate by a dropped pawn (it is written as an illegal move)")
+    return results
 
 
 def lines_with_variations(tree: Node) -> Iterator[tuple[int, Node]]:
@@ -70,7 +70,7 @@ class _Writer:
         self._remark(record.tree)
         at, ended = 0, False
         nodes = list(lines_with_variations(record.tree))
-        starts = {id(child) for node in record.tree.walk() for child in node.children[1:]}
+        starts = {id(child) for node in record.tree.descendants() for child in node.children[1:]}
         for ply, node in nodes:
             if id(node) in starts:
                 if not ended:
@@ -91,8 +91,8 @@ class _Writer:
 
     def _head(self) -> None:
         record = self._record
-        own = "#KIF version=2.0 encoding=UTF-8" if self._numbered else ""
-        self._lines += [own] if own else []
+        mine = "#KIF version=2.0 encoding=UTF-8" if self._numbered else ""
+        self._lines += [mine] if mine else []
         self._lines += [f"#{line}" for line in record.tree.more.get("#", ())]
         keys = {ours: theirs for theirs, ours in KIF_HEADERS.items()}
         for name, value in headers_of(record):
@@ -107,10 +107,10 @@ class _Writer:
     def _remark(self, node: Node) -> None:
         """The comments of a node and its bookmarks."""
         comment = "\n".join(filter(None, (node.before, node.comment)))
-        said = [f"*{line}" for line in comment.splitlines()] + [f"&{line}" for line in node.more.get("&", ())]
-        if said:
+        comment_lines = [f"*{line}" for line in comment.splitlines()] + [f"&{line}" for line in node.more.get("&", ())]
+        if comment_lines:
             self._flush()
-            self._lines += said
+            self._lines += comment_lines
 
     # ------------------------------------------------------------------ moves and ends
 
@@ -166,8 +166,8 @@ class _Writer:
             self._lines.append(self._timed(ply, word, node))
         else:
             self._flush()
-            own = "KIF" in node.more
-            self._lines.append(f"まで{ply}手で{word}" if own else self._summary(ply, self._sayable(end), word))
+            ours = "KIF" in node.more
+            self._lines.append(f"まで{ply}手で{word}" if ours else self._summary(ply, self._sayable(end), word))
 
     def _sayable(self, end: Ending) -> Ending:
         """An end in KIF's terms."""
@@ -233,12 +233,12 @@ def diagram(replay: Replay) -> list[str]:
     state = replay.state
     hands = []
     for side in range(2):
-        held = [(MEN[kind], int(state["hands"][side][kind])) for kind in (5, 4, 6, 3, 2, 1, 0)]
+        held = [(DIAGRAM_LETTERS[kind], int(state["hands"][side][kind])) for kind in (5, 4, 6, 3, 2, 1, 0)]
         hands.append("　".join(name + (_in_kanji(n) if n > 1 else "") for name, n in held if n) or "なし")
     lines = [f"後手の持駒：{hands[1]}", "  ９ ８ ７ ６ ５ ４ ３ ２ １", "+---------------------------+"]
     for rank in range(9):
-        men = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
-        cells = [f"{' v'[man >> 4]}{MEN[(man & 15) - 1]}" if man else " ・" for man in men]
+        pieces = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
+        cells = [f"{' v'[piece >> 4]}{DIAGRAM_LETTERS[(piece & 15) - 1]}" if piece else " ・" for piece in pieces]
         lines.append(f"|{''.join(cells)}|{RANKS[rank]}")
     lines += ["+---------------------------+", f"先手の持駒：{hands[0]}"]
     return lines if replay.turn == BLACK else [*lines, "後手番"]

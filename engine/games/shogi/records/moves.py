@@ -9,7 +9,7 @@ from .. import notation
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, HELD, SQUARES, State
 from .replay import Replay, board_move, drop_move
-from .words import FILES, MAN_OF, NAMES, NUMBER_OF, RANKS
+from .words import FILES, NAMES, NUMBER_OF, PIECE_OF, RANKS
 
 _MOVE = re.compile(
     r"[▲△▼▽☗☖]?(?:(?P<file>[1-9１-９])(?P<rank>[1-9１-９一二三四五六七八九])|同)\s*"
@@ -36,33 +36,33 @@ def parse(replay: Replay, text: str) -> int:
 
 def written(text: str) -> str:
     """The move in a text, without what follows."""
-    found = _MOVE.match(text)
-    return "".join(str(found[0]).split()) if found is not None else text
+    match = _MOVE.match(text)
+    return "".join(str(match[0]).split()) if match is not None else text
 
 
 def _matched(text: str) -> re.Match[str]:
-    found = _MOVE.match(text)
-    if found is None:
+    match = _MOVE.match(text)
+    if match is None:
         raise DataError(f"{shown(text)} is no move")
-    return found
+    return match
 
 
-def _move_of(replay: Replay, found: re.Match[str], last: int | None) -> int:
+def _move_of(replay: Replay, result: re.Match[str], last: int | None) -> int:
     """The move that a match of ``_MOVE`` names; ``last`` is where the move before it went. Errors: DataError."""
-    to = 9 * NUMBER_OF[found["file"]] + NUMBER_OF[found["rank"]] if found["file"] else last
+    to = 9 * NUMBER_OF[result["file"]] + NUMBER_OF[result["rank"]] if result["file"] else last
     if to is None:
-        raise DataError(f"{shown(found.string)} goes where the move before it went, and there is none")
-    return _resolve(replay, to, found)
+        raise DataError(f"{shown(result.string)} goes where the move before it went, and there is none")
+    return _resolve(replay, to, result)
 
 
 def read_move(line: State, text: str) -> str:
     """A move that a person types (7六歩, 76歩, 同歩, 5五角打, P-7f, Bx2b+), in USI. Errors: IllegalMoveError."""
     western = _WESTERN.fullmatch(text)
     if western:
-        man = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
+        piece = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
         how = {"+": "成", "=": "不成", "": ""}[western["how"]]
         rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"]))
-        text = f"{western['file']}{rank}{man}{'打' if western['way'] == '*' else how}"
+        text = f"{western['file']}{rank}{piece}{'打' if western['way'] == '*' else how}"
     replay = Replay(line)
     try:
         move = _move_of(replay, _matched(text), _last_target(line))
@@ -86,31 +86,31 @@ def _last_target(line: State) -> int | None:
     return next((i for i in range(SQUARES) if now[i] and now[i] != before[i]), None)
 
 
-def _resolve(replay: Replay, to: int, found: re.Match[str]) -> int:
+def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
     """The move that a text names, by its origin or by the words for its way. Errors: IllegalMoveError."""
-    man, promotes = MAN_OF[found["man"]], found["how"] == "成"
-    if found["origin"]:
-        source = 9 * NUMBER_OF[found["origin"][0]] + NUMBER_OF[found["origin"][1]]
-        return board_move(replay, source, to, man) + PROMOTES * promotes
-    drop = drop_move(to, man) if man <= HELD else None
-    if found["how"] == "打":
-        return drop_move(to, man)
-    fitting = sources(replay, to, man)
+    piece, promotes = PIECE_OF[result["man"]], result["how"] == "成"
+    if result["origin"]:
+        source = 9 * NUMBER_OF[result["origin"][0]] + NUMBER_OF[result["origin"][1]]
+        return board_move(replay, source, to, piece) + PROMOTES * promotes
+    drop = drop_move(to, piece) if piece <= HELD else None
+    if result["how"] == "打":
+        return drop_move(to, piece)
+    fitting = sources(replay, to, piece)
     if not fitting:
-        if drop is None or found["how"]:
-            raise IllegalMoveError(f"no {found['man']} can go there in {notation.format_sfen(replay.state)}")
+        if drop is None or result["how"]:
+            raise IllegalMoveError(f"no {result['man']} can go there in {notation.format_sfen(replay.state)}")
         return drop
-    fitting = _narrow(fitting, to, replay.turn, found["place"], found["motion"])
+    fitting = _narrow(fitting, to, replay.turn, result["place"], result["motion"])
     if len(fitting) != 1:
         raise IllegalMoveError(f"{len(fitting)} men fit it in {notation.format_sfen(replay.state)}")
     return to + (fitting[0] << 7) + PROMOTES * promotes
 
 
-def sources(replay: Replay, to: int, man: int) -> list[int]:
+def sources(replay: Replay, to: int, piece: int) -> list[int]:
     """The squares from which a man of the side to move can go to one, from the mover's right to its left."""
     turn, board = replay.turn, replay.state["board"]
-    own = man + 16 * turn
-    moves = [m for m in replay.legal_moves() if m & 127 == to and m >> 7 & 127 < DROPS and board[m >> 7 & 127] == own]
+    ours = piece + 16 * turn
+    moves = [m for m in replay.legal_moves() if m & 127 == to and m >> 7 & 127 < DROPS and board[m >> 7 & 127] == ours]
     return sorted({m >> 7 & 127 for m in moves}, key=lambda square: square if turn == BLACK else -square)
 
 
@@ -118,9 +118,9 @@ def _narrow(squares: list[int], to: int, turn: int, place: str, motion: str) -> 
     """The squares that fit the words for place and motion, from the mover's right to its left."""
     ahead = 1 if turn == BLACK else -1  # what a square behind has more of rank
     if motion or place == "直":
-        wanted = 0 if motion == "寄" else -1 if motion in ("引", "入") else 1
+        requested = 0 if motion == "寄" else -1 if motion in ("引", "入") else 1
         behind = [(s, ((s % 9 - to % 9) * ahead > 0) - ((s % 9 - to % 9) * ahead < 0)) for s in squares]
-        squares = [s for s, way in behind if way == wanted]
+        squares = [s for s, way in behind if way == requested]
     if place == "直":
         squares = [s for s in squares if s // 9 == to // 9]
     elif place and squares:
@@ -140,9 +140,9 @@ def kif(replay: Replay, move: int) -> str:
     target = "同　" if replay.last_target == to else square(to)
     if source >= DROPS:
         return f"{target}{NAMES[source - DROPS]}打"
-    man = int(replay.state["board"][source]) & 15
+    piece = int(replay.state["board"][source]) & 15
     promotes = "成" if move & PROMOTES else ""
-    return f"{target}{NAMES[man - 1]}{promotes}({source // 9 + 1}{source % 9 + 1})"
+    return f"{target}{NAMES[piece - 1]}{promotes}({source // 9 + 1}{source % 9 + 1})"
 
 
 def ki2(replay: Replay, move: int, last: int | None = None) -> str:
@@ -150,24 +150,24 @@ def ki2(replay: Replay, move: int, last: int | None = None) -> str:
     to, source = move & 127, move >> 7 & 127
     target = "同" if to in (replay.last_target, last) else square(to)
     if source >= DROPS:
-        man = source - DROPS + 1
-        return f"{target}{NAMES[man - 1]}{'打' if sources(replay, to, man) else ''}"
-    man = int(replay.state["board"][source]) & 15
+        piece = source - DROPS + 1
+        return f"{target}{NAMES[piece - 1]}{'打' if sources(replay, to, piece) else ''}"
+    piece = int(replay.state["board"][source]) & 15
     sides = {move, move ^ PROMOTES}
     how = "" if len(sides & set(replay.legal_moves())) < 2 else "成" if move & PROMOTES else "不成"
     how = how or ("成" if move & PROMOTES else "")
-    name = f"{'　' if target == '同' and len(NAMES[man - 1]) == 1 else ''}{NAMES[man - 1]}"
+    name = f"{'　' if target == '同' and len(NAMES[piece - 1]) == 1 else ''}{NAMES[piece - 1]}"
     return f"{target}{name}{way(replay, move)}{how}"
 
 
 def way(replay: Replay, move: int) -> str:
     """The words that tell a legal move of a man on the board from those of others of its kind, such as 右 or 引."""
     to, source = move & 127, move >> 7 & 127
-    man = int(replay.state["board"][source]) & 15
-    fitting = sources(replay, to, man)
+    piece = int(replay.state["board"][source]) & 15
+    fitting = sources(replay, to, piece)
     if len(fitting) == 1:
         return ""
-    straight = ("直",) if man not in (13, 14) else ()  # not of horses and dragons
+    straight = ("直",) if piece not in (13, 14) else ()  # not of horses and dragons
     for words in ("上", "寄", "引", *straight, "右", "左", "右上", "左上", "右寄", "左寄", "右引", "左引"):
         place, motion = (words, "") if words in "直右左" else (words[:-1], words[-1])
         if _narrow(fitting, to, replay.turn, place, motion) == [source]:

@@ -52,7 +52,7 @@ class Draft:
     faults: list[str] = field(default_factory=list)  # of variations
     dead: bool = False  # the rest of the line is not read
     offender: int | None = None  # the side whose last move was not legal, while nothing has followed it
-    _said: list[str] = field(default_factory=list)
+    _comments: list[str] = field(default_factory=list)
     _turn: int = BLACK  # the side to move at the end of the main line
 
     def __post_init__(self) -> None:
@@ -100,9 +100,9 @@ class Draft:
 
     def settle(self) -> None:
         """Put the remarks that were read where they belong."""
-        if self._said:
-            self.node.comment = "\n".join(filter(None, [self.node.comment, "\n".join(self._said)]))
-            self._said.clear()
+        if self._comments:
+            self.node.comment = "\n".join(filter(None, [self.node.comment, "\n".join(self._comments)]))
+            self._comments.clear()
 
     def vary(self, ply: int) -> None:
         """Begin a variation in place of the move number ``ply`` >= 1 of the line that is read. Errors: DataError."""
@@ -129,7 +129,7 @@ class Draft:
             self.offender = self.replay.turn
 
     def comment(self, text: str) -> None:
-        self._said.append(text.rstrip())
+        self._comments.append(text.rstrip())
 
     def header(self, name: str, value: str) -> None:
         """Set a header, by its PGN name where it has one."""
@@ -216,7 +216,7 @@ class GameReader(ABC):
         self.hands = [[0] * HELD, [0] * HELD]
 
     @abstractmethod
-    def ends_before(self, line: str) -> bool:
+    def is_new_game(self, line: str) -> bool:
         """Whether the game is over and the line belongs to the next one."""
 
     @abstractmethod
@@ -232,7 +232,7 @@ def read_games(stream: BinaryIO, make_reader: Callable[[], GameReader], kind: st
     """The games of a file. Errors: DataError when there is none."""
     reader, count = make_reader(), 0
     for number, line in read_lines(stream):
-        if reader.ends_before(line):
+        if reader.is_new_game(line):
             if reader.begun:
                 count += 1
                 yield reader.record()

@@ -70,22 +70,22 @@ class Replay:
         return int(endings.verdict_kernel(self._line[end : end + 1], len(self.legal_moves())))
 
 
-def board_move(replay: Replay, source: int, to: int, man: int) -> int:
+def board_move(replay: Replay, source: int, to: int, piece: int) -> int:
     """The move from ``source`` that leaves ``man`` (without colour) on ``to``. Errors: IllegalMoveError."""
     before = int(replay.state["board"][source])
-    own = before and (before > 16) == (replay.turn != BLACK)
-    if own and before & 15 == man:
+    ours = before and (before > 16) == (replay.turn != BLACK)
+    if ours and before & 15 == piece:
         return to + (source << 7)
-    if own and (before & 15) + PROMOTED == man:
+    if ours and (before & 15) + PROMOTED == piece:
         return to + (source << 7) + PROMOTES
     raise IllegalMoveError(f"no such man can move there in {notation.format_sfen(replay.state)}")
 
 
-def drop_move(to: int, man: int) -> int:
+def drop_move(to: int, piece: int) -> int:
     """The drop of ``man`` on ``to``. Errors: IllegalMoveError for a man that is never in hand."""
-    if not 1 <= man <= 7:
+    if not 1 <= piece <= 7:
         raise IllegalMoveError("such a man is never in hand")
-    return to + ((DROPS + man - 1) << 7)
+    return to + ((DROPS + piece - 1) << 7)
 
 
 def code_of(text: str) -> int:

@@ -38,9 +38,9 @@ class NnueTeacher(Teacher):
         scores[scores > CUT] -= 1  # a mate is a move longer from here
         scores[self._drawn(children)] = 0
         taught = []
-        for legal, own in zip(moves, np.split(scores, np.cumsum(counts)[:-1]), strict=True):
-            best = np.argsort(-own, kind="stable")[: self.lines]
-            taught.append(Teaching(legal[best], own[best], None, 1))
+        for legal, ours in zip(moves, np.split(scores, np.cumsum(counts)[:-1]), strict=True):
+            best = np.argsort(-ours, kind="stable")[: self.lines]
+            taught.append(Teaching(legal[best], ours[best], None, 1))
         return taught
 
     def records(self, states: State, moves: NDArray[np.uint16], policy: NDArray[Any]) -> Records:

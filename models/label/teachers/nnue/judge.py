@@ -77,5 +77,5 @@ class NnueJudge:
         self._kernel(self._net, states, self._line, self._frames, self._moves, self._space, out)
         plies = -self._mated - np.abs(out)
         scores = np.clip(np.sign(out) * (np.abs(out) * 100 // self._pawn), -CUT, CUT)
-        found: NDArray[np.int64] = np.where(plies <= len(self._line), np.sign(out) * (MATE - (plies + 1) // 2), scores)
-        return found
+        result: NDArray[np.int64] = np.where(plies <= len(self._line), np.sign(out) * (MATE - (plies + 1) // 2), scores)
+        return result

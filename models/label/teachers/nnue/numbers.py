@@ -34,11 +34,11 @@ class NumberFile:
         """The next numbers. Errors: DataError where the file ends before."""
         count = int(np.prod(shape))
         try:
-            found: NDArray[Any] = np.frombuffer(self._content, kind, count, self._at).reshape(shape)
+            result: NDArray[Any] = np.frombuffer(self._content, kind, count, self._at).reshape(shape)
         except ValueError as error:
             raise self._wrong() from error
-        self._at += found.nbytes
-        return found
+        self._at += result.nbytes
+        return result
 
     def end(self) -> None:
         """Errors: DataError where numbers are left."""

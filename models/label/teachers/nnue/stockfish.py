@@ -20,7 +20,7 @@ from .layers import CLIP, add_rows, clipped, multiply
 from .numbers import NumberFile, no_net
 
 VERSION = 0x7AF32F20
-WANTED = "give what the command export_net of Stockfish 15 writes"
+EXPECTED = "give what the command export_net of Stockfish 15 writes"
 SIDE_INPUTS, SUMS, STACKS = 22_528, 1024, 8
 _KINDS = 704  # inputs of one place of the king: 5 kinds of men of both colours and the kings, 64 squares each
 _LAYER, _LAST = 16, 32  # outputs of the first layer, one of which goes straight to the end, and of the second
@@ -48,15 +48,15 @@ class Space(NamedTuple):
     sums: NDArray[np.int16]  # [1024]
     products: NDArray[np.uint8]  # [1024]
     inputs: NDArray[np.int32]  # [2, 32] of the side to move and of the other
-    men: NDArray[np.int64]  # [32] 8 * square + kind, and 512 more for black ones
+    pieces: NDArray[np.int64]  # [32] 8 * square + kind, and 512 more for black ones
     hidden: NDArray[np.int32]  # [32]
 
 
 def read_net(path: Path) -> Nnue:
     """The net in a file. Errors: DataError."""
-    file = NumberFile(path, WANTED)
+    file = NumberFile(path, EXPECTED)
     if file.version != VERSION:
-        raise no_net(path, "Stockfish", WANTED)
+        raise no_net(path, "Stockfish", EXPECTED)
     file.skip_hash()
     sums = file.take("<i2", SUMS), file.take("<i2", SIDE_INPUTS, SUMS), file.take("<i4", SIDE_INPUTS, STACKS)
     shapes = ("<i4", _LAYER), ("i1", _LAYER, SUMS), ("<i4", _LAST), ("i1", _LAST, 32), ("<i4", 1), ("i1", 1, _LAST)
@@ -75,7 +75,7 @@ def _towards_zero(a, b):
 
 
 @device
-def _list_men(s, men):
+def _list_pieces(s, pieces):
     """List the men of a position; their number."""
     kinds = (s.pawns, s.knights, s.bishops, s.rooks, s.queens, s.kings)
     n = 0
@@ -85,23 +85,23 @@ def _list_men(s, men):
             square = np.int64(lowest_bit(left))
             left &= left - np.uint64(1)
             black = (s.black >> np.uint64(square)) & np.uint64(1)
-            men[n] = 8 * square + kind + 512 * np.int64(black)
+            pieces[n] = 8 * square + kind + 512 * np.int64(black)
             n += 1
     return n
 
 
 @device
-def _list_inputs(s, men, count, side, inputs):
+def _list_inputs(s, pieces, count, side, inputs):
     """The inputs of ``side`` for all ``count`` men."""
-    own = s.black if side else s.white
-    king = np.int64(lowest_bit(s.kings & own))
+    ours = s.black if side else s.white
+    king = np.int64(lowest_bit(s.kings & ours))
     flip = (56 if side else 0) ^ (7 if king & 7 < 4 else 0)
     seen = king ^ flip
     place = _KINDS * (4 * (7 - (seen >> 3)) + 7 - (seen & 7))
     for k in range(count):
-        man = men[k]
-        kind, theirs = man & 7, np.int64((man >> 9) != side)
-        inputs[k] = place + (640 if kind == 5 else 128 * kind + 64 * theirs) + (((man >> 3) & 63) ^ flip)
+        piece = pieces[k]
+        kind, theirs = piece & 7, np.int64((piece >> 9) != side)
+        inputs[k] = place + (640 if kind == 5 else 128 * kind + 64 * theirs) + (((piece >> 3) & 63) ^ flip)
 
 
 @device
@@ -111,12 +111,12 @@ def parts_of(net, s, space):
     The first two in 1/16 of Stockfish's units, for the side to move.
     """
     net, space = borrow(net), borrow(space)
-    count = _list_men(s, space.men)
+    count = _list_pieces(s, space.pieces)
     stack = (count - 1) >> 2
     straight = np.int64(0)
     for half in range(2):
         inputs = space.inputs[half]
-        _list_inputs(s, space.men, count, np.int64(s.turn) ^ half, inputs)
+        _list_inputs(s, space.pieces, count, np.int64(s.turn) ^ half, inputs)
         for k in range(count):
             added = np.int64(net.straight[inputs[k], stack])
             straight += -added if half else added
@@ -131,22 +131,22 @@ def parts_of(net, s, space):
         hidden[o], hidden[_LAYER - 1 + o] = min((x * x) >> 19, np.int64(CLIP)), clipped(x >> 6)
     hidden[30] = hidden[31] = 0
     passed = multiply(net.rows0[stack], net.bias0[stack], _LAYER - 1, space.products, SUMS)
-    said = np.int64(net.bias2[stack, 0])
+    output = np.int64(net.bias2[stack, 0])
     for o in range(_LAST):
         x = multiply(net.rows1[stack], net.bias1[stack], o, hidden, 32)
-        said += np.int64(net.rows2[stack, 0, o]) * clipped(x >> 6)
-    return _towards_zero(straight, 2), said + _towards_zero(passed * 600 * 16, CLIP * 64), count
+        output += np.int64(net.rows2[stack, 0, o]) * clipped(x >> 6)
+    return _towards_zero(straight, 2), output + _towards_zero(passed * 600 * 16, CLIP * 64), count
 
 
 @device
 def evaluate(net, s, space):
     """Stockfish's evaluation of a position by its net, in its units, for the side to move."""
-    straight, said, count = parts_of(net, s, space)
+    straight, output, count = parts_of(net, s, space)
     pieces = np.int64(0)
     for k in range(count):
-        pieces += _VALUES[space.men[k] & 7]
+        pieces += _VALUES[space.pieces[k] & 7]
     delta = 24 - pieces // 9560
-    value = _towards_zero((1024 - delta) * straight + (1024 + delta) * said, 1024 * 16)
+    value = _towards_zero((1024 - delta) * straight + (1024 + delta) * output, 1024 * 16)
     value = _towards_zero(value * (1064 + 106 * pieces // 5120), 1024)
     return _towards_zero(value * (195 - min(np.int64(s.rule50), np.int64(100))), 211)
 

@@ -19,20 +19,20 @@ from .layers import add_rows, clipped, multiply
 from .numbers import NumberFile, no_net
 
 VERSION = 0x7AF32F16
-WANTED = "give the nn.bin of an engine of the type K+P or HalfKP with 256x2-32-32"
+EXPECTED = "give the nn.bin of an engine of the type K+P or HalfKP with 256x2-32-32"
 SUMS, LAYER = 256, 32
 SQUARES, HELD, KING = 81, 7, 8  # of a position: squares, kinds in a hand, the king among the men
-MEN = 1548  # inputs of men and hands
-_INPUTS = {"K+P": MEN + 2 * SQUARES, "HalfKP": MEN * SQUARES}
+PIECES = 1548  # inputs of men and hands
+_INPUTS = {"K+P": PIECES + 2 * SQUARES, "HalfKP": PIECES * SQUARES}
 _MOST = 40  # inputs of a side
 _UNIT = 16  # of the last layer to one of the engine's units
 PAWN = 90  # its units to a pawn of 100 centipawns
 
 # Where the numbers of a kind begin: of men on the board by man, own and enemy's, 0 for the king, of men in hands.
 _BOARD = np.zeros((15, 2), np.int64)
-for _order, _men in enumerate([(1,), (2,), (3,), (4,), (7, 9, 10, 11, 12), (5,), (13,), (6,), (14,)]):
-    for _man in _men:
-        _BOARD[_man] = [90 + 2 * SQUARES * _order, 90 + 2 * SQUARES * _order + SQUARES]
+for _order, _pieces in enumerate([(1,), (2,), (3,), (4,), (7, 9, 10, 11, 12), (5,), (13,), (6,), (14,)]):
+    for _piece in _pieces:
+        _BOARD[_piece] = [90 + 2 * SQUARES * _order, 90 + 2 * SQUARES * _order + SQUARES]
 _HANDS = np.array([[1, 20], [39, 44], [49, 54], [59, 64], [79, 82], [85, 88], [69, 74]], np.int64)
 
 
@@ -60,13 +60,13 @@ class Space(NamedTuple):
 
 def read_net(path: Path) -> Nnue:
     """The net in a file. Errors: DataError."""
-    file = NumberFile(path, WANTED)
+    file = NumberFile(path, EXPECTED)
     if file.version != VERSION:
-        raise no_net(path, "a shogi engine", WANTED)
+        raise no_net(path, "a shogi engine", EXPECTED)
     kinds = {name: f"Features={name}" for name in _INPUTS}
     kind = next((name for name, text in kinds.items() if file.description.startswith((text + "(", text + "["))), "")
     if not kind:
-        raise no_net(path, "this type", WANTED)
+        raise no_net(path, "this type", EXPECTED)
     file.skip_hash()
     sums = file.take("<i2", SUMS), file.take("<i2", _INPUTS[kind], SUMS)
     file.skip_hash()
@@ -83,18 +83,18 @@ def list_inputs(s, side, by_king, inputs):
     n, first = np.int64(0), np.int64(0)
     if by_king:
         king = np.int64(s.kings[side])
-        first = MEN * (SQUARES - 1 - king if side else king)
+        first = PIECES * (SQUARES - 1 - king if side else king)
     for square in range(SQUARES):
-        man = np.int64(s.board[square])
-        if man == 0:
+        piece = np.int64(s.board[square])
+        if piece == 0:
             continue
-        theirs = np.int64(man >> 4 != side)
+        theirs = np.int64(piece >> 4 != side)
         seen = SQUARES - 1 - square if side else square
-        if man & 15 != KING:
-            inputs[n] = first + _BOARD[man & 15, theirs] + seen
+        if piece & 15 != KING:
+            inputs[n] = first + _BOARD[piece & 15, theirs] + seen
             n += 1
         elif not by_king:
-            inputs[n] = MEN + SQUARES * theirs + seen
+            inputs[n] = PIECES + SQUARES * theirs + seen
             n += 1
     for owner in range(2):
         for kind in range(HELD):
@@ -108,7 +108,7 @@ def list_inputs(s, side, by_king, inputs):
 def evaluate(net, s, space):
     """The engine's evaluation of a position by its net, in its units, for the side to move."""
     net, space = borrow(net), borrow(space)
-    by_king = net.rows.shape[0] > MEN + 2 * SQUARES
+    by_king = net.rows.shape[0] > PIECES + 2 * SQUARES
     for half in range(2):
         count = list_inputs(s, np.int64(s.turn) ^ half, by_king, space.inputs)
         add_rows(net.rows, net.bias, space.inputs, count, space.sums)

@@ -46,13 +46,13 @@ def test_any_game(start: int | None, choices: list[int]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(
     squares=st.lists(st.sampled_from(chess.SQUARES), min_size=2, max_size=14, unique=True),
-    men=st.permutations("QRRBBNNPPPPPPPPqrrbbnnpppppppp"),
+    pieces=st.permutations("QRRBBNNPPPPPPPPqrrbbnnpppppppp"),
     turn=st.booleans(),
     clock=st.sampled_from([0, 7, 99, 100, 149]),
 )
-def test_any_men_on_the_board(squares: list[int], men: list[str], turn: bool, clock: int) -> None:
+def test_any_men_on_the_board(squares: list[int], pieces: list[str], turn: bool, clock: int) -> None:
     board = chess.Board(None)
-    for square, letter in zip(squares, ["K", "k", *men], strict=False):
+    for square, letter in zip(squares, ["K", "k", *pieces], strict=False):
         board.set_piece_at(square, chess.Piece.from_symbol(letter))
     board.turn, board.halfmove_clock = turn, clock
     if not board.is_valid():

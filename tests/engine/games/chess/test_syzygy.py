@@ -14,19 +14,19 @@ import pytest
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
-from az_engine.engine.games.chess.syzygy import OWN_TABLES, SyzygyTables
+from az_engine.engine.games.chess.syzygy import BUNDLED_TABLES, SyzygyTables
 from az_engine.engine.games.outcome import DRAW, LOSS, WIN
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
 GAME = get_game("chess")
-OWN = SyzygyTables((), most_men=7, rule50=True)
+OWN = SyzygyTables((), most_pieces=7, rule50=True)
 
 
 @pytest.fixture(scope="module")
 def tables() -> Iterator[chess.syzygy.Tablebase]:
-    with chess.syzygy.open_tablebase(str(OWN_TABLES)) as tables:
+    with chess.syzygy.open_tablebase(str(BUNDLED_TABLES)) as tables:
         yield tables
 
 
@@ -103,14 +103,14 @@ def test_best_moves(fen: str, outcome: int, moves: set[str] | None) -> None:
 
 def test_without_the_fifty_move_rule_a_late_win_is_one() -> None:
     line = GAME.parse_position("8/8/8/1k6/8/2K3R1/8/8 w - - 98 80")[0]
-    ranks = SyzygyTables((), most_men=7, rule50=False).rank_moves(line, GAME.legal_moves(line))
+    ranks = SyzygyTables((), most_pieces=7, rule50=False).rank_moves(line, GAME.legal_moves(line))
     assert ranks is not None
     assert max(ranks, key=lambda found: found[1])[0] == WIN
 
 
 def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
     missing = tmp_path / "missing"
-    engine.configure(syzygy_path=os.pathsep.join((str(missing), str(tmp_path), str(OWN_TABLES))))
+    engine.configure(syzygy_path=os.pathsep.join((str(missing), str(tmp_path), str(BUNDLED_TABLES))))
     told = list[str]()
     for _ in range(2):
         answer(engine, chess.STARTING_FEN, [], 2, told)

@@ -21,7 +21,7 @@ DATA = np.load(Path(__file__).parents[3] / "data" / "dlshogi_planes.npz", allow_
 @pytest.fixture(autouse=True)
 def any_number_of_men(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of the positions have more pawns than a set; they fill the thermometers."""
-    monkeypatch.setattr(notation, "_check_men", lambda *_, **__: None)
+    monkeypatch.setattr(notation, "_check_pieces", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize(("name", "constants"), [("dlshogi", 57), ("dlshogi-119", 119)])

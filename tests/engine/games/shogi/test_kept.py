@@ -81,8 +81,8 @@ def test_a_tree() -> None:
         assert form.write is not None
         again = read(form, form.write(record))
         assert moves_of(again.tree) == moves_of(record.tree), form.name
-        comments = [(node.comment, None if form is KI2 else node.seconds) for node in record.tree.walk()]
-        assert [(node.comment, node.seconds) for node in again.tree.walk()] == comments
+        comments = [(node.comment, None if form is KI2 else node.seconds) for node in record.tree.descendants()]
+        assert [(node.comment, node.seconds) for node in again.tree.descendants()] == comments
     assert left_out(CSA, CSA.lost(record)) == "CSA holds no bookmarks, no variations (3 left out)"
     assert left_out(KI2, KI2.lost(record)) == "KI2 holds no times (9 left out)"
     assert CSA.write is not None

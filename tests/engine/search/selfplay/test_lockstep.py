@@ -58,7 +58,7 @@ def lockstep_of(
     )  # fmt: skip
     for slot, line in enumerate(lines):
         lockstep.place(slot, line)
-        lockstep.roots[slot]["wanted"] = visits
+        lockstep.roots[slot]["requested"] = visits
     lockstep.begin(np.arange(len(lines), dtype=np.int32))
     finish(lockstep)
     return lockstep
@@ -149,7 +149,7 @@ def test_a_kept_tree_is_what_compacting_the_tree_alone_leaves() -> None:
     assert (lockstep.edges[1, :edges] == alone.edges[:edges]).all()
     assert (lockstep.line(1) == game.play(lines[1], int(chosen[1, 0]))).all()
     before = visits_of(lockstep, 1)
-    lockstep.roots["wanted"] = VISITS
+    lockstep.roots["requested"] = VISITS
     lockstep.begin(slots)
     finish(lockstep)
     assert sum(visits_of(lockstep, 1).values()) == sum(before.values()) + VISITS  # added to what was kept
@@ -202,7 +202,7 @@ def test_a_failing_net_is_said_and_the_trees_stay_sound() -> None:
     lockstep = Lockstep(game, FunctionEvaluator(evaluate), PARAMS["az"], slots=3, visits=VISITS, plies=60)
     for slot, line in enumerate(lines):
         lockstep.place(slot, line)
-        lockstep.roots[slot]["wanted"] = VISITS
+        lockstep.roots[slot]["requested"] = VISITS
     lockstep.begin(np.arange(3, dtype=np.int32))
     for step in range(60):
         broken[0] = step % 5 == 3
@@ -233,7 +233,7 @@ def test_a_raw_uniform_player_moves_at_random() -> None:
     lockstep = Lockstep(game, UniformEvaluator(game), PARAMS["az"], slots=400, visits=1, plies=5)
     for slot in range(400):
         lockstep.place(slot, game.initial())
-        lockstep.roots[slot]["wanted"], lockstep.roots[slot]["key"] = 1, slot
+        lockstep.roots[slot]["requested"], lockstep.roots[slot]["key"] = 1, slot
     lockstep.begin(np.arange(400, dtype=np.int32))
     lockstep.step()
     counts = np.bincount(lockstep.conclude(lockstep.finished())[3][:, 0], minlength=26)

@@ -50,7 +50,7 @@ def rooted(visits: int, seed: int = 0, game: Game = GO, **root: Any) -> Any:
     lockstep = lockstep_of(game, lines, evaluate, AZ, 1, nodes=visits + 1, kept_moves=game.max_moves)
     lockstep.searches = lockstep.searches._replace(schedule=np.zeros((4, visits), np.int32))
     lockstep.empty(np.arange(4, dtype=np.int32))
-    lockstep.roots["wanted"], lockstep.roots["key"] = visits, np.arange(4) + 100 * seed
+    lockstep.roots["requested"], lockstep.roots["key"] = visits, np.arange(4) + 100 * seed
     for name, value in root.items():
         lockstep.roots[name] = value
     lockstep.begin(np.arange(4, dtype=np.int32))
@@ -89,7 +89,7 @@ def test_noise_at_a_root_that_was_searched_before() -> None:
     picked = lockstep.conclude(slots)[3]
     lockstep.play(slots, picked[:, 0], picked[:, 1])
     before = [priors_of(lockstep, slot) for slot in range(4)]
-    lockstep.roots["wanted"], lockstep.roots["noise_share"], lockstep.roots["noise_alpha"] = 10, 0.25, 0.3
+    lockstep.roots["requested"], lockstep.roots["noise_share"], lockstep.roots["noise_alpha"] = 10, 0.25, 0.3
     lockstep.begin(slots)
     for slot in range(4):
         after = priors_of(lockstep, slot)

@@ -145,7 +145,7 @@ def test_averages_are_those_of_a_slow_walk(net: Path, start: str, symmetries: bo
             line,
             visits=300,
             cache=cache,
-            scope=Scope(ends=True),
+            scope=Scope(ownership=True),
         )
         search.run(lambda: False)
         assert search.error is None
@@ -167,7 +167,7 @@ def test_averages_are_those_of_a_slow_walk(net: Path, start: str, symmetries: bo
             np.testing.assert_allclose(np.array(move.ownership), sign * owners / int(child["n"]), atol=1e-9)
             assert move.score == pytest.approx(sign * lead / int(child["n"]), abs=1e-6)
         assert averages.after(len(children)) is None
-        assert not any(tree.ends.told[int(tree.counters[0]) :]) if tree.ends else False
+        assert not any(tree.ownerships.known[int(tree.counters[0]) :]) if tree.ownerships else False
         if round_ == 0:
             best = max(range(len(children)), key=lambda k: int(children[k]["n"]))
             line = game.play(line, int(edges[best]["move"]))
@@ -182,9 +182,9 @@ def test_a_lower_bound_rises_with_the_visits(net: Path) -> None:
     """It is the mean less five standard errors of the evaluations below a move."""
     game, evaluator = get_game("go5"), FunctionEvaluator(pure_net(26), 8)
     tree, line = Tree(1 << 22), get_game("go5").initial()
-    search = Search(game, tree, evaluator, SearchParams(solver=False), line, visits=400, scope=Scope(ends=True))
+    search = Search(game, tree, evaluator, SearchParams(solver=False), line, visits=400, scope=Scope(ownership=True))
     search.run(lambda: False)
-    assert tree.ends is None, "this net says nothing of the end"
+    assert tree.ownerships is None, "this net says nothing of the end"
     averages = Averages(tree)
     assert averages.root() is None
     _, children = tree.children_of(tree.root)
@@ -261,7 +261,7 @@ def test_nobody_asks_unless_reports_carry_estimates(net: Path, limits: Limits) -
     assert engine.wait(60)
     assert reports
     assert engine._memory.tree is not None
-    assert engine._memory.tree.ends is None, "it costs nothing when nobody asks"
+    assert engine._memory.tree.ownerships is None, "it costs nothing when nobody asks"
     assert all(report.estimate is None for report in reports)
     assert all(line.estimate is None and line.bound is None for report in reports for line in report.lines)
 

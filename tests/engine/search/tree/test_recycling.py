@@ -302,24 +302,28 @@ def test_how_the_game_ends_follows() -> None:
     game = get_game("go9")
     net = load_evaluator("", game)
     line, tree = game.initial(), small_tree(500, 12_000, game.branching)
-    scope = Scope(ends=True)
+    scope = Scope(ownership=True)
     search = Search(game, tree, net, SearchParams(subtree_bias=0.3), line, visits=400, scope=scope)
     search.run(lambda: False)
     assert search.error is None
-    assert tree.ends is not None
+    assert tree.ownerships is not None
     before = Averages(tree).root()
-    known = {path: tree.ends.owners[node].copy() for path, node in paths_of(tree).items() if tree.ends.told[node]}
+    known = {
+        path: tree.ownerships.owners[node].copy()
+        for path, node in paths_of(tree).items()
+        if tree.ownerships.known[node]
+    }
     notes = {path: tree.biases.notes[node].copy() for path, node in paths_of(tree).items()} if tree.biases else {}
     recycle(tree, 1)
     after = paths_of(tree)
     assert 10 < len(after) < len(known)
     for path, node in after.items():
-        assert bool(tree.ends.told[node]) == (path in known)
+        assert bool(tree.ownerships.known[node]) == (path in known)
         if path in known:
-            assert (tree.ends.owners[node] == known[path]).all()
+            assert (tree.ownerships.owners[node] == known[path]).all()
         if tree.biases:
             assert tree.biases.notes[node] == notes[path]
-    assert not tree.ends.told[int(tree.counters[NODES]) :].any()
+    assert not tree.ownerships.known[int(tree.counters[NODES]) :].any()
     estimate = Averages(tree).root()
     assert before is not None
     assert estimate is not None

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from .admission import Admission, RefusedError, WrongTokenError, loopback
 
 
-class DoorError(RefusedError):
+class AccessError(RefusedError):
     """A request that is refused, with the status of its response."""
 
     def __init__(self, status: int, text: str, seconds: float = 0.0) -> None:
@@ -19,7 +19,7 @@ class DoorError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class AccessCheck:
     """Checks requests. A browser sends the Origin of the page that asks; other programs send none."""
 
     admission: Admission
@@ -29,22 +29,22 @@ class Door:
     def pass_through(self, headers: Mapping[str, str], hosts: Sequence[str], address: str, token: str) -> str:
         """The identity of the client. ``hosts``: all Host headers; ``token``: of the URL. Errors: DoorError."""
         if len(hosts) != 1 or not _is_host(hosts[0]):
-            raise DoorError(400, "send exactly one Host header")
+            raise AccessError(400, "send exactly one Host header")
         host = hosts[0].lower()
         if self.local and not loopback(urlsplit(f"//{host}").hostname or ""):
-            raise DoorError(421, "this server answers to localhost only: start it with --host for other names")
+            raise AccessError(421, "this server answers to localhost only: start it with --host for other names")
         origin = headers.get("origin")
         if origin is not None and origin not in self.origins and urlsplit(origin).netloc.lower() != host:
-            raise DoorError(403, "this page's origin is not allowed: the server's --origin names others")
+            raise AccessError(403, "this page's origin is not allowed: the server's --origin names others")
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             token = given.strip()
         try:
             return self.admission.identify(address, token)
         except WrongTokenError as error:
-            raise DoorError(401, str(error), error.seconds) from None
+            raise AccessError(401, str(error), error.seconds) from None
         except RefusedError:
-            raise DoorError(401, "this server asks for a token: Authorization: Bearer TOKEN") from None
+            raise AccessError(401, "this server asks for a token: Authorization: Bearer TOKEN") from None
 
 
 def _is_host(host: str) -> bool:
