@@ -40,8 +40,8 @@ class Calibration:
     """Chances that held in games, of a search's mean outcome; by Stockfish's model of win, draw and loss.
 
     With x = ln((1 + q) / (1 - q)) of a mean outcome q, a side wins with chance 1 / (1 + exp((h - x) / spread)) and
-    loses with that of -x. h = half * exp(pieces * (1 - m / 16)) with m pieces on the board: an ending takes more to be won.
-    ``az-engine report calibration --fit`` finds the three numbers.
+    loses with that of -x. h = half * exp(pieces * (1 - m / 16)) with m pieces on the board: an ending takes more to be
+    won. ``az-engine report calibration --fit`` finds the three numbers.
     """
 
     half: float  # x at which a side wins every second game, with 16 pieces on the board

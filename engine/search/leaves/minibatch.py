@@ -84,7 +84,7 @@ class Minibatch:
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; ladders: whether to read them there; only u2[K]:
-        the roots' moves, None = all; ownerships: of the nodes of tree 0, to be filled in; tables: where to look the leaves
+        the roots' moves, None = all; ownerships: of the nodes of tree 0, to be filled in; tables: where to look leaves
         up; biases: of tree 0; by_rules: values depend on komi and rules that the net does not see.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)

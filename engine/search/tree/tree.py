@@ -88,7 +88,7 @@ class Tree:
         self.root = 0
 
     def keep_ownerships(self, points: int) -> Ownerships:
-        """Have ``ownerships`` of all nodes from now on, on a board of that many points; nothing is known of those before."""
+        """Have ``ownerships`` of all nodes from now on, on a board of so many points; those before have none."""
         if self.ownerships is None or self.ownerships.owners.shape[1] != points:
             self.ownerships = make_ownerships(len(self.nodes), points)
         return self.ownerships

@@ -6,13 +6,28 @@ from ....records.record import Ending
 from .. import notation
 from ..state import BLACK, WHITE
 
-DIAGRAM_LETTERS = "歩香桂銀角飛金玉と杏圭全馬龍"  # man - 1, as in diagrams
-NAMES = (*DIAGRAM_LETTERS[:9], "成香", "成桂", "成銀", "馬", "龍")  # man - 1, as in moves
+DIAGRAM_LETTERS = "歩香桂銀角飛金玉と杏圭全馬龍"  # piece - 1, as in diagrams
+NAMES = (*DIAGRAM_LETTERS[:9], "成香", "成桂", "成銀", "馬", "龍")  # piece - 1, as in moves
 PIECE_OF = {
     name: piece
     for piece, name in [*enumerate(DIAGRAM_LETTERS, 1), *enumerate(NAMES, 1), (8, "王"), (14, "竜"), (1, "步")]
 }
-CODES = ("FU", "KY", "KE", "GI", "KA", "HI", "KI", "OU", "TO", "NY", "NK", "NG", "UM", "RY")  # man - 1, in CSA and JKF
+CODES = (
+    "FU",
+    "KY",
+    "KE",
+    "GI",
+    "KA",
+    "HI",
+    "KI",
+    "OU",
+    "TO",
+    "NY",
+    "NK",
+    "NG",
+    "UM",
+    "RY",
+)  # piece - 1, CSA, JKF
 SETS = (18, 4, 4, 4, 2, 2, 4)  # of each of the first seven
 FILES, RANKS = "１２３４５６７８９", "一二三四五六七八九"
 NUMBER_OF = {c: i for text in ("123456789", FILES, RANKS) for i, c in enumerate(text)}
