@@ -354,6 +354,11 @@ def test_no_file_holds_what_none_may(path: Path) -> None:
     assert text.count("\n") <= 900
 
 
+def test_few_files_of_the_product_are_long() -> None:
+    rooms = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in (*ROOMS, "src")]
+    assert len([path for path in rooms if path.read_text().count("\n") > 500]) <= 3
+
+
 def test_only_chess_knows_of_chess960() -> None:
     folders = (ROOT / "engine" / "games", ROOT / "engine" / "search", ROOT / "engine" / "nets", ROOT / "examples")
     sources = [path for folder in folders for path in folder.rglob("*.py") if "chess" not in path.parts]

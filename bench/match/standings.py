@@ -19,8 +19,8 @@ def score_between(games: Iterable[MatchGame], a: int, b: int, *, first: bool | N
     """Player a's score against b; ``first``: only the games in which a moved first (True) or second (False)."""
     points: Counter[float] = Counter()
     for game in games:
-        ours = {game.pairing.first, game.pairing.second} == {a, b}
-        if ours and first in (None, game.pairing.first == a):
+        counts = {game.pairing.first, game.pairing.second} == {a, b}
+        if counts and first in (None, game.pairing.first == a):
             points[game.points(a)] += 1
     return MatchScore(points[1.0], points[0.5], points[0.0])
 

@@ -73,8 +73,8 @@ def main(args: argparse.Namespace) -> int:
     questions: Sequence[Question]
     if kinds == {True}:
         specs = read_players(args.players, common, "gtp")
-        questions = request = [question for path in args.suites for question in read_regression(path)]
-        chosen = [answers_of(spec, request) for spec in specs]
+        questions = selected = [question for path in args.suites for question in read_regression(path)]
+        chosen = [answers_of(spec, selected) for spec in specs]
     else:
         specs = read_players(args.players, common, "uci")
         questions = tasks = [task for path in args.suites for task in read_suite(path)]
@@ -103,17 +103,17 @@ def show(
     table = Table("player", "solved", "of", "", "not by the first", "by the first alone")
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, ours, moves in zip(names, solved, chosen, strict=True):
+    for name, marks, moves in zip(names, solved, chosen, strict=True):
         if as_json:
-            failed = [(task, move) for task, done, move in zip(tasks, ours, moves, strict=True) if not done]
-            row = {"player": name, "positions": len(tasks), "solved": sum(ours)}
+            failed = [(task, move) for task, done, move in zip(tasks, marks, moves, strict=True) if not done]
+            row = {"player": name, "positions": len(tasks), "solved": sum(marks)}
             row |= {"failed": [task.name for task, _ in failed], "played": [task.san(move) for task, move in failed]}
             print(json.dumps(row))
             continue
-        more = sum(mine and not first for mine, first in zip(ours, solved[0], strict=True))
-        less = sum(first and not mine for mine, first in zip(ours, solved[0], strict=True))
-        share = f"{sum(ours) / len(ours):.1%}"
-        table.add_row(Text(name), str(sum(ours)), str(len(ours)), share, str(more), str(less))
+        more = sum(mine and not first for mine, first in zip(marks, solved[0], strict=True))
+        less = sum(first and not mine for mine, first in zip(marks, solved[0], strict=True))
+        share = f"{sum(marks) / len(marks):.1%}"
+        table.add_row(Text(name), str(sum(marks)), str(len(marks)), share, str(more), str(less))
     if not as_json:
         Console().print(table)
         show_failures(names, tasks, chosen)
@@ -125,7 +125,7 @@ def show_failures(names: Sequence[str], tasks: Sequence[Question], chosen: Seque
     for name in names:
         table.add_column(Text(name))
     for number, task in enumerate(tasks):
-        moves = [ours[number] for ours in chosen]
+        moves = [choices[number] for choices in chosen]
         if not all(map(task.solved_by, moves)):
             played = ("" if task.solved_by(move) else task.san(move) for move in moves)
             table.add_row(Text(task.name), task.solution, *played)

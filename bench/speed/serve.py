@@ -173,11 +173,11 @@ def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> I
         times = sorted(latency() for _ in range(args.queries))
         query_rows = (me.rows - rows) // args.queries
     query.close()
-    request, waited = _waits(nets.batcher.waited, before)
+    turns, waited = _waits(nets.batcher.waited, before)
     busy, runnable = (1000 * statistics.mean(each) for each in zip(*processor, strict=True))
     note = f"alone {1000 * alone:.1f} ms; means: on a processor {busy:.1f}, waiting for one {runnable:.1f}"
     note += (
-        f", waiting for the net {1000 * waited / args.queries:.1f} ms in {request / args.queries:.0f} turns or batches"
+        f", waiting for the net {1000 * waited / args.queries:.1f} ms in {turns / args.queries:.0f} turns or batches"
     )
     fluid = max(alone, query_rows / (throughput * 4 / (4 + 8 * 2)))
     for name, value in (("median", statistics.median(times)), ("p99", percentile(times, 99))):

@@ -82,9 +82,9 @@ def main(args: argparse.Namespace) -> int:
         check_writable(args.out / JOURNAL)
     run, folder = load_run(args.run), RunFolder(args.run)
     game, common = run.get_game(), MoveLimit(nodes=args.visits or run.ladder.visits)
-    ours, zero = ladder(folder, run)
+    rated, zero = ladder(folder, run)
     steps_with_nets = [step for step in folder.net_steps if step]
-    steps = chosen([step for step in steps_with_nets if step in ours] or steps_with_nets, args.nets)
+    steps = chosen([step for step in steps_with_nets if step in rated] or steps_with_nets, args.nets)
     if not steps:
         raise DataError(f"{args.run} has no net yet that has learned anything; train it longer")
     specs = [f"net={shlex.quote(str(folder.net(step)))} name='net {step:,}' option.threads=1" for step in steps]
@@ -97,8 +97,8 @@ def main(args: argparse.Namespace) -> int:
     pairs = [(a, b) for b in range(count, len(players)) for a in range(count)]
     games = play(MatchSettings(run.game, players), pairs, openings, args, out, plies=plies, seed=args.seed)
     results = [Outsider.of(games, number, player.name, steps) for number, player in enumerate(players[count:], count)]
-    Console().print(table(steps, ours, zero, results))
-    write_atomically(args.run / OUTSIDE, (json.dumps(as_json(steps, ours, zero, results), indent=1) + "\n").encode())
+    Console().print(table(steps, rated, zero, results))
+    write_atomically(args.run / OUTSIDE, (json.dumps(as_json(steps, rated, zero, results), indent=1) + "\n").encode())
     Console(stderr=True).print(f"written: {args.run / OUTSIDE}, which az-engine plot {args.run} shows", soft_wrap=True)
     return 0
 
@@ -134,25 +134,27 @@ def outsiders(game: Game, visits: int) -> list[str]:
     return results
 
 
-def table(steps: Sequence[int], ours: Mapping[int, Rating], zero: str, result: Sequence[Outsider]) -> Table:
+def table(steps: Sequence[int], rated: Mapping[int, Rating], zero: str, players: Sequence[Outsider]) -> Table:
     """A row for each checkpoint: its Elo by the ladder, and against each outside player."""
     title = f"Elo above each player; the ladder's above {described(zero)}"
-    picture = Table("net", "ladder", *(outsider.name for outsider in result), title=title)
+    picture = Table("net", "ladder", *(outsider.name for outsider in players), title=title)
     for step in steps:
         cells = (
             f"{rating_text(o.elo[step])}\n+{o.scores[step].wins} ={o.scores[step].draws} -{o.scores[step].losses}"
-            for o in result
+            for o in players
         )
-        picture.add_row(f"{step:,}", rating_text(ours.get(step)) or "not rated", *cells)
+        picture.add_row(f"{step:,}", rating_text(rated.get(step)) or "not rated", *cells)
     first, last = steps[0], steps[-1]
-    if first in ours and first != last:
-        gains = (f"{o.elo[last].elo - o.elo[first].elo:+.0f}" for o in result)
+    if first in rated and first != last:
+        gains = (f"{o.elo[last].elo - o.elo[first].elo:+.0f}" for o in players)
         picture.add_section()
-        picture.add_row(f"gain from {first:,}", f"{ours[last].elo - ours[first].elo:+.0f}", *gains)
+        picture.add_row(f"gain from {first:,}", f"{rated[last].elo - rated[first].elo:+.0f}", *gains)
     return picture
 
 
-def as_json(steps: Sequence[int], ours: Mapping[int, Rating], zero: str, result: Sequence[Outsider]) -> dict[str, Any]:
+def as_json(
+    steps: Sequence[int], rated: Mapping[int, Rating], zero: str, players: Sequence[Outsider]
+) -> dict[str, Any]:
     """Ratings as [Elo, low, high], the ladder's of None for nets that it has not rated."""
 
     def numbers(rating: Rating | None) -> list[float] | None:
@@ -160,13 +162,13 @@ def as_json(steps: Sequence[int], ours: Mapping[int, Rating], zero: str, result:
 
     return {
         "steps": list(steps),
-        "ladder": {"zero": described(zero), "elo": [numbers(ours.get(step)) for step in steps]},
+        "ladder": {"zero": described(zero), "elo": [numbers(rated.get(step)) for step in steps]},
         "outside": [
             {
                 "name": outsider.name,
                 "elo": [numbers(outsider.elo[step]) for step in steps],
                 "scores": [[s.wins, s.draws, s.losses] for s in (outsider.scores[step] for step in steps)],
             }
-            for outsider in result
+            for outsider in players
         ],
     }

@@ -228,12 +228,12 @@ def _placed(stones: Sequence[tuple[str, str]], size: Size) -> dict[int, str]:
             if q in board and board[q] != board[p]:
                 for taken in captured(q):
                     del board[taken]
-        ours = captured(p)
-        if ours == {p}:
+        group = captured(p)
+        if group == {p}:
             board = before
             board.pop(p, None)
         else:
-            for taken in ours:
+            for taken in group:
                 del board[taken]
     return board
 

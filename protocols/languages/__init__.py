@@ -41,9 +41,9 @@ def _templates(language: str) -> list[tuple[re.Pattern[str], str]]:
     """The patterns of a language's sentences, those that say most before those that say less."""
     results = []
     sentences = words_of(language, "sentences").items()
-    for english, ours in sorted(sentences, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
+    for english, translation in sorted(sentences, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
         pattern = _FIELD.sub(lambda field: f"(?P<{field[1]}>.+?)", re.escape(english))
-        results.append((re.compile(pattern, re.DOTALL), ours))
+        results.append((re.compile(pattern, re.DOTALL), translation))
     return results
 
 
@@ -54,7 +54,9 @@ def translated(text: str, language: str, game: str = "") -> str:
     page = words_of(language, "page")
     if (word := page.get(f"{game} {text}", page.get(text))) is not None:
         return word
-    for pattern, ours in _templates(language):
+    for pattern, translation in _templates(language):
         if (match := pattern.fullmatch(text)) is not None:
-            return ours.format(**{name: translated(value, language, game) for name, value in match.groupdict().items()})
+            return translation.format(
+                **{name: translated(value, language, game) for name, value in match.groupdict().items()}
+            )
     return text

@@ -52,13 +52,13 @@ _MOST_LATER = 16  # questions that wait for the engine
 _MOST_MS = 1 << 40  # of a clock
 
 
-def nets_of(game: str, ours: str) -> dict[str, str]:
+def nets_of(game: str, default: str) -> dict[str, str]:
     """``WeightsFile`` settings by the names that the page may choose from, the server's own first: never a path."""
     inside = {game: ""} if embedded_net(game) else {}
     results = {**inside, **{name: name for name in other_nets(game)}}
-    if ours in results.values():
-        return dict(sorted(results.items(), key=lambda item: item[1] != ours))
-    return {"the server's": ours, **results}
+    if default in results.values():
+        return dict(sorted(results.items(), key=lambda item: item[1] != default))
+    return {"the server's": default, **results}
 
 
 def _title(record: Record) -> str:

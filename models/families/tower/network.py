@@ -64,8 +64,8 @@ class TowerNetwork(Network):
         x = (x.to(torch.float32) * self.scale).to(next(self.tower.parameters()).dtype)
         x = x.contiguous(memory_format=torch.channels_last)
         shared: Tensor = self.tower(x)
-        ours = shared if self.value_tower is None else self.value_tower(x)
-        return (self.policy(shared).float(), *(y.float() for y in self.value(ours)))
+        features = shared if self.value_tower is None else self.value_tower(x)
+        return (self.policy(shared).float(), *(y.float() for y in self.value(features)))
 
     # ---- learning
 
@@ -141,9 +141,9 @@ class TowerNetwork(Network):
         x = graph.node("Cast", [x], "planes.float", to=FLOAT)
         x = graph.node("Mul", [x, graph.constant("planes.scale", array(self.scale))], "planes.scaled")
         shared = graph.tower(x, self.tower, "tower")
-        ours = shared if self.value_tower is None else graph.tower(x, self.value_tower, "value_tower")
+        features = shared if self.value_tower is None else graph.tower(x, self.value_tower, "value_tower")
         add_policy(graph, shared, self.policy)
-        add_value(graph, ours, self.value, config.value_head)
+        add_value(graph, features, self.value, config.value_head)
         return graph
 
     def to_play(self, dtype: torch.dtype, device: torch.device) -> TowerNetwork:

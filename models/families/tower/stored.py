@@ -115,8 +115,8 @@ def weights_of(stored: Stored, network: TowerNetwork) -> dict[str, Tensor]:
             mine = {"weight": "weight", "bias": "bias"}
         else:
             continue
-        for ours, theirs in mine.items():
-            tensor = state[f"{name}.{ours}"]
+        for key, theirs in mine.items():
+            tensor = state[f"{name}.{key}"]
             values = torch.from_numpy(np.array(stored[f"{renamed.get(name, name)}.{theirs}"]))
             if values.numel() != tensor.numel():
                 raise DataError(
