@@ -7,17 +7,17 @@ As a program it does so for as many positions as wanted::
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Iterator
 
 import chess
-import numpy as np
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.chess.rules import settle_all
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
+
+from ..agreement import compare
 
 PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 GAME = get_game("chess")
@@ -159,35 +159,19 @@ def random_positions(rng: random.Random, plies: int = 150) -> Iterator[Match]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compare our rules of chess with python-chess over random games.")
-    parser.add_argument("--positions", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    keys: dict[int, object] = {}
-    wrong = 0
-    counts = np.zeros(4, np.int64)
-    for number, match in enumerate(random_positions(random.Random(options.seed)), 1):
-        found = differences(match, keys)
-        if found:
-            wrong += 1
-            print(f"{match.board.fen()} after {len(match.board.move_stack)} plies: {'; '.join(found)}")
-        counts += (
-            match.board.is_check(),
-            match.board.chess960,
-            match.occurrences >= 3,
-            expected_outcome(match) != RUNNING,
-        )
-        if number % 1000 == 0:
-            print(f"\r{number} positions", end="", file=sys.stderr, flush=True)
-        if number >= options.positions:
-            break
-    print(file=sys.stderr)
-    check, chess960, threefold, over = counts
-    print(
-        f"of them {check} in check, {chess960} Chess960, {threefold} repeated twice or more, {over} over by the rules"
+    return compare(
+        arguments,
+        "chess with python-chess",
+        random_positions,
+        differences,
+        lambda match: f"{match.board.fen()} after {len(match.board.move_stack)} plies",
+        lambda match: {
+            "in check": match.board.is_check(),
+            "Chess960": match.board.chess960,
+            "repeated twice or more": match.occurrences >= 3,
+            "over by the rules": expected_outcome(match) != RUNNING,
+        },
     )
-    print(f"{number} positions, {len(keys)} different, {wrong} differences")
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

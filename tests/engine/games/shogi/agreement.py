@@ -7,7 +7,6 @@ As a program it does so for as many positions as wanted::
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,8 @@ from az_engine.engine.errors import PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
+
+from ..agreement import compare
 
 cshogi = pytest.importorskip("cshogi", reason="cshogi, the oracle of shogi's rules, has no wheel for this machine")
 GAME = get_game("shogi")
@@ -230,38 +231,20 @@ def random_positions(rng: random.Random, plies: int = 120) -> Iterator[Match]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compare our rules of shogi with cshogi over random games.")
-    parser.add_argument("--positions", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    keys: dict[int, str] = {}
-    wrong = 0
-    counts = np.zeros(5, np.int64)
-    for number, match in enumerate(random_positions(random.Random(options.seed)), 1):
-        found = differences(match, keys)
-        if found:
-            wrong += 1
-            print(f"{match.board.sfen()} after {len(match.moves)} plies: {'; '.join(found)}")
-        verdict = by_repetition(match)
-        counts += (
-            match.checks[-1],
-            match.occurrences >= 2,
-            verdict == DRAW,
-            verdict in (WIN, LOSS),
-            bool(match.board.is_nyugyoku()),
-        )
-        if number % 1000 == 0:
-            print(f"\r{number} positions", end="", file=sys.stderr, flush=True)
-        if number >= options.positions:
-            break
-    print(file=sys.stderr)
-    check, repeated, draws, perpetual, declared = counts
-    print(
-        f"of them {check} in check, {repeated} repeated ({draws} drawn, {perpetual} decided by perpetual check), "
-        f"{declared} with a declaration"
+    return compare(
+        arguments,
+        "shogi with cshogi",
+        random_positions,
+        differences,
+        lambda match: f"{match.board.sfen()} after {len(match.moves)} plies",
+        lambda match: {
+            "in check": bool(match.checks[-1]),
+            "repeated": match.occurrences >= 2,
+            "drawn by repetition": by_repetition(match) == DRAW,
+            "decided by perpetual check": by_repetition(match) in (WIN, LOSS),
+            "with a declaration": bool(match.board.is_nyugyoku()),
+        },
     )
-    print(f"{number} positions, {len(keys)} different, {wrong} differences")
-    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
