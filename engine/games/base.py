@@ -43,7 +43,7 @@ class Game(Rules):
     territory: Territory | None = None
     declaration: Declaration | None = None
     open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError
-    open_tables: Callable[..., Tablebase] | None = None  # of (folders, most_men=, rule50=)
+    open_tables: Callable[..., Tablebase] | None = None  # of (folders, most_pieces=, rule50=)
     score_scale: float = 400.0 / math.log(
         10.0
     )  # of other programs' scores: centipawns that make the odds e times as good
