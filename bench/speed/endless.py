@@ -19,7 +19,7 @@ from ...engine.limits import Limits
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import EngineOptions, SearchParams
 from ...engine.search.search import Search
-from ...engine.search.tree.nodes import NODES
+from ...engine.search.tree.nodes import DEPTH_SUM, NODES
 from ...engine.search.tree.recycling import recycle
 from ...engine.search.tree.tree import Tree
 from ...protocols.clients.process import EngineProcess
@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     help_text = "instead, have the engine move in a second N times, its Hash full"
     others.add_argument("--moves", type=int, default=0, metavar="N", help=help_text)
-    help_text = "of each search of --against (default: %(default)s)"
+    help_text = "instead, compare the first tenth of --nodes simulations in one tree with the last, by plies, too"
+    others.add_argument("--plies", action="store_true", help=help_text)
+    help_text = "of each search of --against, or of --plies (default: %(default)s)"
     parser.add_argument("--nodes", type=int, default=2_000_000, metavar="N", help=help_text)
 
 
@@ -83,6 +85,8 @@ def main(args: argparse.Namespace) -> int:
         measurements = _shares(args)
     elif args.moves:
         measurements = _moves(args)
+    elif args.plies:
+        measurements = _plies(args)
     elif Path("/proc/self/status").is_file():
         measurements = _endless(args)
     else:
@@ -251,6 +255,25 @@ def _shares(args: argparse.Namespace) -> Iterator[Measurement]:
         yield Measurement(what, control[move], "", f"Hash {args.against}", large[move])
     yield Measurement(f"within {_CLOSE}", close, "", "positions", len(POSITIONS))
     yield Measurement(f"within {_CLOSE}, control", alike, "", "positions", len(POSITIONS))
+
+
+def _plies(args: argparse.Namespace) -> Iterator[Measurement]:
+    """Whether a search slows down because its paths grow longer, or because each step takes longer."""
+    game = get_game(args.game)
+    evaluator = load_evaluator(args.net or "", game)
+    line, tree = game.initial(), Tree(args.hash << 20, game.branching)
+    visits, speeds = round(_PART * args.nodes), list[tuple[float, float]]()
+    for part in (1, *[visits] * round(1 / _PART)):  # the first compiles
+        before, start = int(tree.counters[DEPTH_SUM]), time.thread_time()
+        search = Search(game, tree, evaluator, SearchParams(), game.window(line), visits=part)
+        search.run(lambda: False)
+        if search.error is not None:
+            raise search.error
+        seconds = time.thread_time() - start
+        speeds.append((part / seconds, (int(tree.counters[DEPTH_SUM]) - before) / seconds))
+    (_, first, *_, last), how = speeds, f"a second that it computed; {visits:,} simulations each"
+    for number, unit in enumerate(("simulations/s", "plies/s")):
+        yield Measurement("last tenth", last[number], unit, "first tenth", first[number], note=how)
 
 
 def _moves(args: argparse.Namespace) -> Iterator[Measurement]:

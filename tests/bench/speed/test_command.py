@@ -203,6 +203,12 @@ def test_shares_of_visits_with_two_sizes_of_hash(capsys: pytest.CaptureFixture[s
     assert all("1,001 nodes" in each["note"] for each in small)
 
 
+def test_the_plies_of_a_growing_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    simulations, plies = run_json(capsys, "endless", "--net", "uniform", "--plies", "--nodes", "2000")
+    assert simulations["value"] < plies["value"]  # all but the first are deeper than one ply
+    assert simulations["peer_value"] < plies["peer_value"]
+
+
 def test_moves_while_the_tree_is_full(capsys: pytest.CaptureFixture[str]) -> None:
     longest, fewest = run_json(capsys, "endless", "--hash", "1", "--moves", "2")
     assert longest["value"] > 0.9
