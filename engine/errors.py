@@ -62,4 +62,4 @@ class ThreadError(AzError):
 def quoted(text: str, most: int = 60) -> str:
     """Input for an error message: printable, and at most so many characters long."""
     shown = text if len(text) <= most else text[: most - 3] + "..."
-    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))
+    return ascii(shown)

@@ -15,7 +15,7 @@ class Limits:
     """
 
     nodes: int | None = None  # visits of the root, those kept from the previous search not counted
-    depth: int | None = None  # mean depth of the tree in plies, as in ThinkingInfo.depth
+    depth: int | None = None  # mean depth of the tree in plies, as in ThinkingInfo.depth; or it deepens no more
     mate: int | None = None  # stop when a mate in this many moves (or fewer) is proven
     solve: bool = False  # look for a forced mate and nothing else, for ``movetime`` ms or until stop()
     movetime: int | None = None  # ms for this move

@@ -20,13 +20,15 @@ from .os.process import start_thread
 from .params import EngineOptions
 from .search.mate import MateSolver
 from .search.search import Search
-from .search.tree.nodes import DEPTH_MAX, DEPTH_SUM
+from .search.tree.nodes import DEPTH_MAX, DEPTH_SUM, NODES
 from .search.tree.ownership import Averages
 from .search.tree.results import RootView, visit_lead
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this
 _RENEWED = 1.03  # times the visits that an average counts: then a report has a new one
+_FLAT = 16  # times the visits at which it deepened, times its nodes: a tree that was visited so often is flat
+_FLAT_VISITS = 64  # no tree of fewer is called so
 _TICK_S = 0.1  # between looks at a search
 _PATIENCE = 3  # ticks that a search may take to end before its evaluation is interrupted ...
 _FIRST_PATIENCE = 10  # ... when it has no move yet, and after the interruption before it is left behind
@@ -90,6 +92,7 @@ class Thinking:
         self._search: Search | None = None
         self._root: RootView | None = None
         self._depth = 1  # reported so far
+        self._deepened = 0  # visits of the root when that became deeper last
         self._kept = 0  # visits of the root before this search
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
@@ -322,7 +325,8 @@ class Thinking:
 
     def _limit_reached(self, search: Search) -> bool:
         limits, tree = self._limits, search.tree
-        if limits.depth is not None and self._reached(search) >= limits.depth and search.simulations > 1:
+        deep = limits.depth is not None and (self._reached(search) >= limits.depth or self._flat(search))
+        if deep and search.simulations > 1:
             return True
         if limits.mate is not None and (limits.mate <= 0 or self._has_mate(limits.mate)):
             return True
@@ -359,9 +363,16 @@ class Thinking:
 
     def _reached(self, search: Search) -> int:
         """Mean depth of the tree in plies: never less than before, and not beyond the limit."""
-        mean = round(int(search.tree.counters[DEPTH_SUM]) / max(self._kept + search.simulations, 1))
-        self._depth = max(self._depth, min(mean, self._limits.depth or mean))
+        visits = self._kept + search.simulations
+        mean = round(int(search.tree.counters[DEPTH_SUM]) / max(visits, 1))
+        if (depth := min(mean, self._limits.depth or mean)) > self._depth:
+            self._depth, self._deepened = depth, visits
         return self._depth
+
+    def _flat(self, search: Search) -> bool:
+        """Whether the tree neither deepens nor grows any more: its leaves are ends of the game or known outcomes."""
+        visits = self._kept + search.simulations
+        return visits > _FLAT * max(self._deepened, int(search.tree.counters[NODES]), _FLAT_VISITS)
 
     def _say(self, message: str) -> None:
         self._on_info(ThinkingInfo(1, 1, 0, 0, self._watch.milliseconds, 0, (), (), message))

@@ -47,6 +47,7 @@ class RecordFormat:
     keeps: frozenset[str] = frozenset()  # names in Node.more that it holds, whatever format they come from
     also_lost: Callable[[Record], list[str]] = nothing_more  # further things, by name
     opine: Callable[[Node, Opinion], None] = opine  # adds what a search says of a position
+    terms: str = ""  # name of the format in whose terms its records are, if it is another
 
     def lost(self, record: Record) -> Counter[str]:
         """How many of which things of a record the format cannot hold."""
@@ -118,7 +119,7 @@ def read_games(formats: Sequence[RecordFormat], path: Path) -> Iterator[Record]:
             for number, record in enumerate(reader.read(file)):
                 if number == MAX_GAMES:
                     raise DataError(f"it holds more than {MAX_GAMES:,} games; split it")
-                record.source = reader.name
+                record.source = reader.terms or reader.name
                 if record.fault and number == 0 and not record.moves and record.root is None:
                     record.fault += _hint(path, reader)
                 yield record
@@ -132,7 +133,7 @@ def _hint(path: Path, form: RecordFormat) -> str:
     """What a file looks like that is not of its format, "" where that is unknown."""
     with path.open("rb") as file:
         kind = kind_of(file.read(_SAMPLE))
-    return f"; it looks like {kind}" if kind and kind != form.name else ""
+    return f"; it looks like {kind}" if kind and (kind, form.name) != ("JSON", "JKF") and kind != form.name else ""
 
 
 def encoded(form: RecordFormat, text: str, name: str) -> tuple[bytes, str]:

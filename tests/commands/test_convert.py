@@ -88,6 +88,25 @@ def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.Capture
     assert said.err == "bad.csa, game 1: line 4: +2726FU is a move of the side that is not to move\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text", "status", "told"),
+    [
+        ("a.gib", "\\HS\n\\[GAMEBLACKNAME=a\\]\nSTO 0 2 1 3 3\n", "PB[a]SZ[19];B[dd]", 0, ""),
+        ("a.sgf", "(;GM[6])(;SZ[5];B[aa])", "SZ[5];B[aa]", 1, "a.sgf, game 1: this is a game of Backgammon"),
+    ],
+)
+def test_go_is_written_as_sgf(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, text: str, status: int, told: str
+) -> None:
+    """GIB was said to lose the properties that it has, and a game of another kind lost those after it."""
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert run(tmp_path / name, "--to", "sgf") == status
+    output = capsys.readouterr()
+    assert text in output.out
+    assert told in output.err
+    assert bool(told) == bool(output.err)
+
+
 def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
     (tmp_path / "there.kif").write_text("x")
     (tmp_path / "empty").mkdir()

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..engine.errors import DataError, OptionError
+from ..engine.errors import DataError, OptionError, PositionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
 from ..engine.os.files import write_atomically
@@ -71,9 +71,17 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
             if record.fault:
                 damaged += 1
                 print(f"{path.name}, game {number}: {record.fault}", file=sys.stderr)
+            try:
+                text = format_games([record], form)
+            except PositionError:
+                if not record.fault:
+                    raise
+                continue  # nothing of it could be read
             lost += form.lost(record)
             stem = path.stem if form.between is None and len(paths) > 1 else source.stem
-            written.append((stem, format_games([record], form)))
+            written.append((stem, text))
+    if not written:
+        raise DataError(f"{source} holds no game that can be converted")
     if lost:
         print(f"{source.name}: {left_out(form, lost)}", file=sys.stderr)
     return written, damaged

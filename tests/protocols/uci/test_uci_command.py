@@ -59,6 +59,14 @@ def answers(lines: list[str]) -> list[str]:
 # ----------------------------------------------------------------------------------------------------- start and end
 
 
+def test_a_limit_of_depth_ends_where_nothing_deepens() -> None:
+    """A draw is known and takes nearly all visits beside a line that tables call lost: the mean depth stayed at 1."""
+    with EngineProcess("--threads", "1") as process:
+        position = "position fen 7k/8/8/8/8/8/r7/K7 w - - 0 1"
+        process.ask(["setoption name MultiPV value 5", position, "isready"], timeout=300)
+        assert answers(process.ask(["go depth 3"], "bestmove", timeout=120)) == ["a1a2"]
+
+
 def test_a_game_against_itself_is_legal() -> None:
     board = chess.Board()
     with EngineProcess(*QUICK) as process:

@@ -17,6 +17,6 @@ SGF = RecordFormat(
     holds=EVERYTHING - {"NAGs", "ends", "headers"},
     opine=sgf_writer.opine,
 )
-GIB = RecordFormat("GIB", (".gib",), servers.read_gib, None)
-NGF = RecordFormat("NGF", (".ngf",), servers.read_ngf, None)
-UGF = RecordFormat("UGF", (".ugf", ".ugi"), servers.read_ugf, None)
+GIB = RecordFormat("GIB", (".gib",), servers.read_gib, None, terms=SGF.name)
+NGF = RecordFormat("NGF", (".ngf",), servers.read_ngf, None, terms=SGF.name)
+UGF = RecordFormat("UGF", (".ugf", ".ugi"), servers.read_ugf, None, terms=SGF.name)

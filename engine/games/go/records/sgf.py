@@ -7,6 +7,7 @@ a record's last position is the file's. Two moves of one colour running have :da
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -65,6 +66,8 @@ _WIDER = {
     "euckr": "cp949",
 }
 _CA = re.compile(rb"CA\s*\[([^\]]{0,40})\]")
+_VALUE = re.compile(rb"\[(?:[^\]\\]|\\.)*(\]|\\?\Z)", re.DOTALL)  # or what there is of it
+_UNFINISHED = string.ascii_letters.encode() + b" \t\r\n("  # no node, and no property with a value
 _SPENT = re.compile(r"([0-9]{1,9}\.[0-9]{3}) s(?:, |$)", re.ASCII)  # how times stand in files of matches
 
 
@@ -77,7 +80,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         try:
             trees = _trees(content)
         except ValueError:
-            trees = _trees(content + _missing(content))
+            trees = _trees(_closed(content))
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
     for tree in trees:
@@ -102,11 +105,21 @@ def _trees(content: bytes) -> list[Any]:
     return list(trees)
 
 
-def _missing(content: bytes) -> bytes:
-    """The brackets that close the last text and the last game of a file that was cut off."""
-    plain = re.sub(rb"\[[^\]]*\]", b"", re.sub(rb"\\.", b"", content, flags=re.DOTALL))
-    outside, text, _ = plain.partition(b"[")
-    return (b"]" if text else b"") + b")" * (outside.count(b"(") - outside.count(b")"))
+def _closed(content: bytes) -> bytes:
+    """A file that ends too early, with what it lacks at its end. Errors: ValueError for one that does not."""
+    values = list(_VALUE.finditer(content))
+    begun, half = b"", b""  # a value at the end, and the backslash of an escape of nothing
+    if values and (half := values[-1][1]) != b"]":
+        begun = values.pop()[0]
+    outside = _VALUE.sub(b"", content)
+    depth = outside.count(b"(") - outside.count(b")")
+    if depth <= 0 or not values:
+        raise ValueError("it does not end too early")
+    if begun[1:].strip():
+        whole = (content[: len(content) - cut] for cut in range(4))  # without half a character at its end
+        return next((each for each in whole if _fits(each, "utf-8")), content) + half + b"]" + b")" * depth
+    kept = content[: len(content) - len(begun)].rstrip(_UNFINISHED)
+    return kept + b")" * (depth - content[len(kept) :].count(b"("))
 
 
 def _escaped_as_bytes(text: str, name: str) -> bool:

@@ -78,13 +78,13 @@ def board_move(replay: Replay, source: int, to: int, piece: int) -> int:
         return to + (source << 7)
     if ours and (before & 15) + PROMOTED == piece:
         return to + (source << 7) + PROMOTES
-    raise IllegalMoveError(f"no such man can move there in {notation.format_sfen(replay.state)}")
+    raise IllegalMoveError(f"no such piece can move there in {notation.format_sfen(replay.state)}")
 
 
 def drop_move(to: int, piece: int) -> int:
     """The drop of ``man`` on ``to``. Errors: IllegalMoveError for a man that is never in hand."""
     if not 1 <= piece <= 7:
-        raise IllegalMoveError("such a man is never in hand")
+        raise IllegalMoveError("such a piece is never in hand")
     return to + ((DROPS + piece - 1) << 7)
 
 

@@ -117,7 +117,7 @@ def test_a_file_without_rules_may_repeat_a_position(rules: str) -> None:
         ("(;SZ[5];B[aa];W[bb]C[so far", ("A5", "B4"), "so far"),
         ("(;SZ[5];B[aa];W[bb]C[a \\] and [", ("A5", "B4"), "a ] and ["),
         ("(;SZ[5];B[aa](;W[bb]C[first])(;W[cc]", ("A5", "B4"), "first"),
-        ("(;SZ[5];B[aa];W[bb]", ("A5", "B4"), ""),
+        *((f"(;SZ[5];B[aa];W[bb]{end}", ("A5", "B4"), "") for end in ("", ";", ";B", ";B[", "(", "LB[aa:1][b")),
     ],
 )
 def test_a_file_that_was_cut_off(text: str, moves: tuple[str, ...], comment: str) -> None:
