@@ -82,7 +82,7 @@ def board_move(replay: Replay, source: int, to: int, piece: int) -> int:
 
 
 def drop_move(to: int, piece: int) -> int:
-    """The drop of ``man`` on ``to``. Errors: IllegalMoveError for a man that is never in hand."""
+    """The drop of ``piece`` on ``to``. Errors: IllegalMoveError for one that is never in hand."""
     if not 1 <= piece <= 7:
         raise IllegalMoveError("such a piece is never in hand")
     return to + ((DROPS + piece - 1) << 7)
