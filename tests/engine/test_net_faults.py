@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from az_engine.engine import engine as engine_module
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
@@ -164,7 +163,7 @@ def test_too_little_memory_for_a_tree_still_gives_a_legal_move(monkeypatch: pyte
 
     engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=16))
     engine.ready()
-    monkeypatch.setattr(engine_module, "Tree", NoRoom)
+    monkeypatch.setattr("az_engine.engine.search.memory.Tree", NoRoom)
     engine.configure(hash_mb=64)
     engine.set_position(None, [])
     recorder = think(engine, nodes=10)

@@ -20,7 +20,7 @@ HEAVY = ("numpy", "numba", "onnxruntime", "torch", "chess", "rich", "sgfmill")
 both = pytest.mark.parametrize("kind", [EngineProcess, UsiProcess], ids=["uci", "usi"])
 
 
-@pytest.mark.parametrize("protocol", ["uci", "usi", "gtp"])
+@pytest.mark.parametrize("protocol", ["uci", "uci.usi", "gtp"])
 def test_nothing_heavy_is_imported_before_it_is_needed(protocol: str) -> None:
     modules = f"az_engine.cli, az_engine.protocols.{protocol}"
     program = f"import sys, {modules}; print([m for m in {HEAVY} if m in sys.modules])"

@@ -198,8 +198,8 @@ def test_newer_work_and_closed_streams_end_the_search(broker: Broker) -> None:
 
 BAD = [
     ({"variant": "atomic"}, "its variant is not chess"),
-    ({"initialFen": "8/8/8/8 w - - 0 1\nquit"}, "initialFen is '8/8/8/8 w - - 0 1\\\\nquit'"),
-    ({"moves": ["e2e4", "stop\nquit"]}, "'stop\\\\nquit' is no move"),
+    ({"initialFen": "8/8/8/8 w - - 0 1\nquit"}, "initialFen is '8/8/8/8 w - - 0 1\\nquit'"),
+    ({"moves": ["e2e4", "stop\nquit"]}, "'stop\\nquit' is no move"),
     ({"moves": "e2e4"}, "it has no list of moves"),
     ({"threads": 0}, "threads is '0'"),
     ({"multiPv": True}, "multiPv is 'True'"),
