@@ -46,7 +46,7 @@ class Fields:
         return [name for name in self._given if name not in self._known][:most]
 
     def boolean(self, name: str, words: str = "true or false") -> bool:
-        """False without it."""
+        """Its value; False where the field is absent."""
         return name in self and self.typed(name, bool, words)
 
     def integer(self, name: str, low: int, high: int, words: str = "") -> int:

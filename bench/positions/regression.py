@@ -49,7 +49,7 @@ class Question:
 
     @property
     def mover(self) -> int:
-        """0 Black."""
+        """Who is to move: 0 Black, 1 White."""
         return int(self.colour[:1].lower() == "w")
 
     @property

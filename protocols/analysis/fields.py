@@ -62,7 +62,7 @@ class QueryFields(Fields):
         return QueryError(words, name)
 
     def flag(self, name: str) -> bool:
-        """False without it."""
+        """Its value; False where the field is absent."""
         return self.boolean(name, "Must be a boolean")
 
     def integers(self, name: str, words: str) -> list[int]:
