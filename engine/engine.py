@@ -341,13 +341,15 @@ class Engine:
         if self._thinking is not None:
             self._thinking.stop()
             search = self._search
-            if self._seat is not None and search is not None and search.tree.nodes[search.tree.root]["n"] > 1:
+            if self._seat is not None and search is not None and search.tree.nodes[search.tree.root]["n"] > 0:
                 self._seat.interrupt()  # it has a move: it need not wait for its turn at the net
 
     def ponderhit(self) -> None:
         """The opponent played the expected move: the clocks count from now. Returns at once, harmless when idle."""
         if self._thinking is not None:
             self._thinking.ponderhit()
+            if self._seat is not None and self._seat.compiled is not None:
+                self._seat.interrupt()  # it waits for its turn anew, for as long as the clock allows
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the search is over and ``on_done`` has returned; False after ``timeout`` seconds.

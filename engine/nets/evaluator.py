@@ -6,6 +6,7 @@ An evaluator answers from the view of the side to move. Calls block and release 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -37,6 +38,11 @@ class Turn:
     done: int = 0  # by the kernel, set by the search
 
 
+def endless() -> float:
+    """Seconds until a search has to end that goes on until it is stopped."""
+    return math.inf
+
+
 class NetFunctions(NamedTuple):
     """Device functions that evaluate a position whose planes lie in planes[row], u1[B, C * H * W]."""
 
@@ -53,7 +59,7 @@ class CompiledNet:
     weights: Any  # a NamedTuple of arrays, whose types are those of all nets with these functions
     # (simulations, seconds until the search has to end, where the turn may allow 0) -> the turn to run a kernel, after
     # a wait where searches share the processors; None: whoever asks has its turn
-    turn: Callable[[int, float], AbstractContextManager[Turn]] | None = None
+    turn: Callable[[int, Callable[[], float]], AbstractContextManager[Turn]] | None = None
 
 
 class Evaluator(Protocol):

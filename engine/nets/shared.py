@@ -26,7 +26,7 @@ import numpy as np
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Evaluator, Extra, Floats, Interrupted, Output, Planes, Turn
+from .evaluator import Evaluator, Extra, Floats, Interrupted, Output, Planes, Turn, endless
 from .weights import load_evaluator, load_stand_in
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
@@ -73,6 +73,7 @@ class Client:
     requests: deque[_Request] = field(default_factory=deque)  # of which rows are left
     turns: int = 0  # that its searches have or wait for ...
     begun: int = 0  # ... and of these, how many they have
+    level: float = 0.0  # service of the seat that had its turn last
 
 
 @dataclass(eq=False, slots=True)
@@ -84,9 +85,14 @@ class _TurnRequest:
     granted: threading.Lock = field(default_factory=threading.Lock)  # held until it comes
 
     @property
+    def is_root(self) -> bool:
+        """Whether it is for the root, without which nobody can move."""
+        return self.turn.simulations == 1
+
+    @property
     def urgency(self) -> float:
-        """Who goes first of those that are owed as much, and whom others make room for."""
-        return self.seat.weight if self.turn.simulations > 1 else math.inf  # the root, without which nobody can move
+        """Whom others make room for."""
+        return math.inf if self.is_root else self.seat.weight
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +117,7 @@ class Seat(Evaluator):
         self.compiled = None if evaluator.compiled is None else replace(evaluator.compiled, turn=self.turn)
         self.weight = 2.0
         self.net, self.client = net, client
+        self.service = 0.0  # seconds of its turns over its weight
         self.idle = Stopwatch()  # since its last request
         self.room = partial(batcher.room, self)  # its share of what keeps the net busy
         self._batcher = batcher
@@ -130,7 +137,7 @@ class Seat(Evaluator):
         (doubts,) = self._batcher.ask(self, "doubts", planes)
         return (doubts,)
 
-    def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
+    def turn(self, simulations: int, left: Callable[[], float] = endless) -> contextlib.AbstractContextManager[Turn]:
         """See CompiledNet."""
         return self._batcher.turn(self, simulations, left)
 
@@ -147,7 +154,7 @@ class Seat(Evaluator):
         return self._batcher.seat(self.net.stand_in, self.client.name)
 
     def interrupt(self) -> None:
-        """Take back what no lane has begun, from any thread; the rest is others' too. Returns at once."""
+        """Take back what no lane has begun, turns too, from any thread; the rest is others'. Returns at once."""
         self._batcher.withdraw(self)
 
     def close(self) -> None:
@@ -170,6 +177,7 @@ class Batcher:
         self._queue: list[_TurnRequest] = []  # who waits for a turn
         self._turning: list[_TurnRequest] = []  # turns under way
         self._turn_s = 1e-3  # seconds a turn takes, a running mean
+        self._root_last = False  # the last turn was for a root
         self._clients: dict[str, Client] = {}
         self._waiting: set[Client] = set()  # with rows left
         self._floor = 0.0  # service of the client that was served last
@@ -225,11 +233,12 @@ class Batcher:
         return request.outputs
 
     @contextlib.contextmanager
-    def turn(self, seat: Seat, simulations: int, left: float = math.inf) -> Iterator[Turn]:
-        """Wait, at most ``left`` seconds, until a lane is free and the seat's client has the least service of all.
+    def turn(self, seat: Seat, simulations: int, left: Callable[[], float] = endless) -> Iterator[Turn]:
+        """Wait, at most ``left()`` seconds, until a lane is free and the seat's client has the least service of all.
 
-        The turn has no more simulations than the net makes in the time that is then left. It is ended early for a
-        search that is more urgent.
+        Of a client's seats the one with the least service comes first. Roots come before all others, but no two in a
+        row while others wait. The turn has no more simulations than the net makes in the time that is then left, none
+        after :meth:`withdraw`. It is ended early for a search that is more urgent.
         """
         request, watch = _TurnRequest(seat, Turn(simulations, np.zeros(1, np.uint8))), Stopwatch()
         client, net, turn = seat.client, seat.net, request.turn
@@ -238,20 +247,22 @@ class Batcher:
         with self._changed:
             if not client.turns:
                 client.service = max(client.service, self._floor - _CREDIT * self._turn_s)
+            seat.service = max(seat.service, client.level - _CREDIT * self._turn_s)
             client.turns += 1
             self._queue.append(request)
+            patience = left()  # a stop before this is seen here, a later one withdraws the request
             self._grant()
-        if not request.granted.acquire(timeout=min(max(left, 0.0), threading.TIMEOUT_MAX)):
+        if not request.granted.acquire(timeout=min(max(patience, 0.0), threading.TIMEOUT_MAX)):
             with self._changed:
                 if request in self._queue:
                     self._queue.remove(request)
                     client.turns -= 1
                     turn.simulations = 0
-            if not turn.simulations:
-                yield turn
-                return
-        if left < math.inf:
-            turn.simulations = min(simulations, max(int((left - watch.seconds) / net.cost), 1))
+        if not turn.simulations:
+            yield turn
+            return
+        if patience < math.inf:
+            turn.simulations = min(simulations, max(int((patience - watch.seconds) / net.cost), 1))
         watch.restart()
         try:
             yield turn
@@ -267,21 +278,25 @@ class Batcher:
                 client.rows += turn.done
                 client.turns -= 1
                 client.service += seconds / seat.weight
+                seat.service += seconds / seat.weight
                 client.begun -= 1
                 self._grant()
 
     def _grant(self) -> None:
         """Begin the next turns; end one early when all lanes are taken and someone more urgent waits."""
 
-        def owed(request: _TurnRequest) -> tuple[bool, float, float]:
-            client, weight = request.seat.client, request.seat.weight
-            return request.urgency < math.inf, client.service + client.begun * self._turn_s / weight, -weight
+        def owed(request: _TurnRequest) -> tuple[bool, float, float, float]:
+            seat, client, weight = request.seat, request.seat.client, request.seat.weight
+            service = client.service + client.begun * self._turn_s / weight
+            return request.is_root == self._root_last, service, seat.service, -weight
 
         while self._queue and len(self._turning) < self.lanes:
             chosen = min(self._queue, key=owed)
+            self._root_last = chosen.is_root
             self._queue.remove(chosen)
             client = chosen.seat.client
             self._floor = max(self._floor, client.service)
+            client.level = max(client.level, chosen.seat.service)
             self._turning.append(chosen)
             client.begun += 1
             self._count_wait(chosen.seat)
@@ -308,6 +323,11 @@ class Batcher:
                     request.over.release()
             if not client.requests:
                 self._waiting.discard(client)
+            for turn in [each for each in self._queue if each.seat is seat]:
+                self._queue.remove(turn)
+                client.turns -= 1
+                turn.turn.simulations = 0
+                turn.granted.release()
 
     def room(self, seat: Seat) -> int:
         """Leaves that a search may have in flight, at least one."""

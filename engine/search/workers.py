@@ -6,7 +6,6 @@ simulations at a time by a kernel.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,7 +16,7 @@ import numpy as np
 
 from ..games.base import Game
 from ..games.capabilities import Tablebase
-from ..nets.evaluator import CompiledNet, Evaluator, Turn
+from ..nets.evaluator import CompiledNet, Evaluator, Turn, endless
 from ..params import SearchParams
 from .leaves.minibatch import Minibatch
 from .leaves.simulations import LOOK_UP, NOTHING, ROOT, SimulationLoop, make_place, simulation_entry
@@ -115,7 +114,7 @@ class SearchState:
         self.ramp = max(_FULL // batch_size, _STEEPEST)  # simulations for one more leaf in a batch
         self.visits = visits
         self.puct = puct_params(params)
-        self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
+        self.left: Callable[[], float] = endless  # seconds until it has to end
         self.lock = SharedLock()  # of the tree
         self.counting = threading.Lock()  # of the counts below, where kernels share the tree; else the tree's lock
         self.simulations = 0  # done in this search ...
@@ -234,7 +233,7 @@ class KernelStepper:
             search.in_flight += requested
         done = 0
         try:
-            with self._turn(requested, search.left() if expanded else math.inf) as turn:
+            with self._turn(requested, search.left if expanded else endless) as turn:
                 if turn.simulations:
                     with search.lock.shared():
                         self._grow(turn)
@@ -246,7 +245,7 @@ class KernelStepper:
         search.wake_others()
         return done
 
-    def _turn(self, requested: int, left: float) -> AbstractContextManager[Turn]:
+    def _turn(self, requested: int, left: Callable[[], float]) -> AbstractContextManager[Turn]:
         turn = self._net.turn
         return nullcontext(Turn(requested, self._loop.halt)) if turn is None else turn(requested, left)
 

@@ -26,6 +26,7 @@ from az_engine.engine.nets.shared import Batcher, Seat
 from az_engine.engine.params import EngineOptions
 
 from ...fakes.evaluator import FunctionEvaluator
+from ..driving import go
 from ..failing import FailingNet
 
 PATIENCE_S = 30.0
@@ -277,11 +278,11 @@ def test_a_turn_has_no_more_simulations_than_the_time_left_has_room_for() -> Non
     batcher, gate = Batcher(1), Gate()
     seat = batcher.seat(gate.net, "one")
     gate.net.cost = 1e-3
-    with seat.turn(256, 1e6) as turn:
+    with seat.turn(256, lambda: 1e6) as turn:
         assert turn.simulations == 256
-    with seat.turn(256, 0.1) as turn:
+    with seat.turn(256, lambda: 0.1) as turn:
         assert 1 <= turn.simulations <= 100
-    with seat.turn(256, -1.0) as turn:
+    with seat.turn(256, lambda: -1.0) as turn:
         assert turn.simulations == 1  # a lane is free
     with seat.turn(256) as turn:
         turn.done = 100
@@ -294,12 +295,12 @@ def test_who_waits_for_a_turn_longer_than_there_is_time_goes_without() -> None:
     first = Turning(batcher.seat(gate.net, "first"), order)
     assert first.begun.wait(PATIENCE_S)
     late = batcher.seat(gate.net, "late")
-    with late.turn(256, 0.01) as turn:
+    with late.turn(256, lambda: 0.01) as turn:
         assert turn.simulations == 0
     assert late.client.turns == late.client.begun == 0
     assert not batcher._queue
     first.end()
-    with late.turn(256, 0.01) as turn:
+    with late.turn(256, lambda: 0.01) as turn:
         assert turn.simulations
 
 
@@ -324,6 +325,60 @@ def test_a_turn_ends_early_for_a_more_urgent_search() -> None:
         wait_for(lambda n=name: order[-1] == n)  # type: ignore[misc]
     equal.end()
     assert not any(each.turn.halt[0] for each in (opening, urgent, equal))
+
+
+def test_a_stopped_search_waits_for_no_turn() -> None:
+    batcher, gate = Batcher(1), Gate()
+    order: list[str] = []
+    first = Turning(batcher.seat(gate.net, "first"), order)
+    assert first.begun.wait(PATIENCE_S)
+    seat = batcher.seat(gate.net, "stopped")
+    stopped = Turning(seat, order)
+    wait_for(lambda: len(batcher._queue) == 1)
+    seat.interrupt()
+    assert stopped.begun.wait(PATIENCE_S)
+    assert stopped.turn.simulations == 0
+    stopped.end()
+    assert not batcher._queue
+    assert seat.client.turns == seat.client.begun == 0
+    first.end()
+
+
+def test_roots_and_other_turns_alternate_while_both_wait() -> None:
+    batcher, gate = Batcher(1), Gate()
+    order: list[str] = []
+    running = Turning(batcher.seat(gate.net, "running"), order)
+    assert running.begun.wait(PATIENCE_S)
+    names = ("later", "root 1", "root 2", "last")
+    waiting: list[Turning] = []
+    for name in names:
+        waiting.append(Turning(batcher.seat(gate.net, name), order, simulations=1 if "root" in name else 256))
+        wait_for(lambda: len(batcher._queue) == len(waiting))
+    for each in (running, waiting[1], waiting[0], waiting[2], waiting[3]):
+        assert each.begun.wait(PATIENCE_S)
+        each.end()
+    assert order[0] == "running"
+    assert [name.startswith("root") for name in order[1:]] == [True, False, True, False]
+
+
+def test_no_search_of_a_client_starves_beside_its_heavier_ones() -> None:
+    batcher, gate = Batcher(1), Gate()
+    order: list[str] = []
+    light, heavy, other = (batcher.seat(gate.net, "one client") for _ in range(3))
+    light.weight, heavy.weight, other.weight = 1.0, 2.0, 2.0
+    running = Turning(other, order)
+    assert running.begun.wait(PATIENCE_S)
+    first, second = Turning(light, order), Turning(heavy, order)
+    wait_for(lambda: len(batcher._queue) == 2)
+    light.service, heavy.service = 0.0, 1.0  # it has had less, for its weight
+    running.end()
+    assert first.begun.wait(PATIENCE_S)
+    assert not second.begun.is_set()
+    first.end()
+    assert second.begun.wait(PATIENCE_S)
+    second.end()
+    assert light.service > 0.0
+    assert light.client.level == 1.0
 
 
 def test_an_error_in_a_turn_frees_the_lane() -> None:
@@ -427,6 +482,24 @@ def test_a_shared_net_says_how_the_game_ends() -> None:
     assert told[-1].score is not None
     assert len(told[-1].ownership or ()) == 81
     assert nets.batcher.clients() == []
+
+
+@pytest.mark.parametrize("end", ["stop", "ponderhit"])
+def test_a_search_that_waits_for_its_turn_hears_its_end(end: str) -> None:
+    nets, order = shared.SharedNets(1), list[str]()
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1), partial(nets.load, "a"))
+    engine.set_position(None, [])
+    pondering = go(engine, ponder=True, movetime=50.0)
+    wait_for(lambda: bool(pondering.infos and pondering.infos[-1].lines))
+    other = Turning(nets.batcher.seat(Gate().net, "other"), order)
+    assert other.begun.wait(PATIENCE_S)
+    wait_for(lambda: len(nets.batcher._queue) == 1)
+    assert not pondering.done.wait(0.2)
+    engine.stop() if end == "stop" else engine.ponderhit()
+    assert pondering.answer.move in engine.legal_moves()  # the other has its turn still
+    assert not nets.batcher._queue
+    other.end()
+    engine.close()
 
 
 def test_those_who_shared_a_net_share_what_plays_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
