@@ -131,6 +131,13 @@ def _mean(node: Any) -> float:
     return -float(node["w"]) / int(node["n"]) if node["bound"] == RUNNING else -float(node["bound"])
 
 
+def _worth(node: Any) -> tuple[int, float]:
+    """Sort key of a visited node by what the side that moved into it expects; of mates it wants the quickest."""
+    if node["bound"] == LOSS:
+        return 1, -float(node["plies"])
+    return (-1, float(node["plies"])) if node["bound"] == WIN else (0, _mean(node))
+
+
 def _wdl(node: Any) -> Wdl:
     """Chances of the side that moved into a visited node."""
     if node["bound"] != RUNNING:
@@ -197,9 +204,9 @@ class RootView:
     def _ranked(self, most: int) -> list[int]:
         """The edges of the best ``most`` visited root moves, best first.
 
-        Visits tell, but of several lines those that endgame tables know come in their order, a proven draw comes before
-        what is worse than a draw, and of wins that are as quick that which was known first. The first line is the one
-        of a search for one line.
+        Visits tell which, but of several lines those that endgame tables know come in their order, a proven draw comes
+        before what is worse than a draw, and of wins that are as quick that which was known first. The first line is
+        the one of a search for one line; the others follow by what they are worth.
         """
         tree, several = self._tree, self._several
         best = np.empty(int(tree.nodes[tree.root]["edges"]) if several else most, np.int32)
@@ -219,7 +226,8 @@ class RootView:
         rest = [edge for edge in others if nodes[edge]["bound"] != DRAW]
         worse = (k for k, edge in enumerate(rest) if nodes[edge]["bound"] == WIN or nodes[edge]["w"] > 0)
         place = next((k for k in worse if nodes[rest[k]]["bound"] != LOSS), len(rest))
-        return [*first, *rest[:place], *draws, *rest[place:]][:most]
+        shown = [*first, *rest[:place], *draws, *rest[place:]][:most]
+        return [*first, *sorted(shown[1:], key=lambda edge: _worth(nodes[edge]), reverse=True)]
 
     def answer(self, temperature: float, seed: int, averages: Averages | None = None) -> Line | None:
         """The principal variation that begins with the move to play, see :meth:`choose`; None without edges."""

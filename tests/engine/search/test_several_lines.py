@@ -136,6 +136,8 @@ def compared(engine: Engine, root: str, moves: list[str]) -> tuple[int, bool, se
         assert answer.move == last.lines[0].pv[0]
         assert all(line.visits > 0 for line in last.lines)
         assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
+        values = [line.wdl.value for line in last.lines[1:]]  # the first is the one of a search for one line
+        assert values == sorted(values, reverse=True), (root, moves)
         known = [line for line in last.lines if {0.0, 1.0} >= {line.wdl.win, line.wdl.draw}]
         mates = [1 / line.mate for line in known if line.mate]  # the quickest first, or the longest defence
         for worth in ([line.wdl.value for line in known], mates):
