@@ -199,7 +199,7 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
     """How long one recycling takes, in the start position."""
     game = get_game(args.game)
     evaluator = load_evaluator(args.net or "", game)
-    line, tree = game.initial(), Tree(megabytes << 20, game.branching)
+    line, tree = game.initial(), Tree(megabytes << 20)
     times, chosen, nodes = list[float](), list[float](), 0
     recycle(Tree(1 << 20), 1)  # its kernels are compiled
 
@@ -261,7 +261,7 @@ def _plies(args: argparse.Namespace) -> Iterator[Measurement]:
     """Whether a search slows down because its paths grow longer, or because each step takes longer."""
     game = get_game(args.game)
     evaluator = load_evaluator(args.net or "", game)
-    line, tree = game.initial(), Tree(args.hash << 20, game.branching)
+    line, tree = game.initial(), Tree(args.hash << 20)
     visits, speeds = round(_PART * args.nodes), list[tuple[float, float]]()
     for part in (1, *[visits] * round(1 / _PART)):  # the first compiles
         before, start = int(tree.counters[DEPTH_SUM]), time.thread_time()

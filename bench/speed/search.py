@@ -102,7 +102,7 @@ def _tree(game: Game, simulations: int, rounds: int, mate_plies: int) -> Iterato
     for _ in range(rounds):
         speeds.append([])
         for plies in kinds:
-            grown = Tree(_MEMORY, game.branching)
+            grown = Tree(_MEMORY)
             start = time.perf_counter()
             _grow(game, line, simulations, grown, plies)
             speeds[-1].append(simulations / (time.perf_counter() - start))
@@ -218,7 +218,7 @@ def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvalua
 
 def simulations(game: Game, line: State, evaluator: Evaluator, workers: int, seconds: float) -> float:
     """Simulations a second of a fresh search with a cache."""
-    cache, grown = PositionCache(_MEMORY // 4, game.branching), Tree(_MEMORY, game.branching)
+    cache, grown = PositionCache(_MEMORY // 4, game.branching), Tree(_MEMORY)
     params = SearchParams(smart_pruning=False)
     running = Search(game, grown, evaluator, params, game.window(line), cache=cache, scope=Scope(workers=workers))
     start = time.perf_counter()
@@ -244,7 +244,7 @@ def _search_speed(
     cache = PositionCache(_MEMORY // 16, game.branching) if cached else None
     running = Search(
         game,
-        Tree(_MEMORY, game.branching),
+        Tree(_MEMORY),
         counting,
         SearchParams(smart_pruning=False),
         game.window(line),

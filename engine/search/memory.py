@@ -38,7 +38,7 @@ class SearchMemory:
         _refuse_too_much(megabytes)
         self.tree = None  # free the old one's memory before allocating the new one's
         points = math.prod(game.planes[1:]) if game.territory is not None else 0
-        self.tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching, points)
+        self.tree = Tree(int(memory * (1 - _CACHE_SHARE)), points)
         self.cache = PositionCache(int(memory * _CACHE_SHARE), branching, points)
         self._size, self._base = (memory, branching), None
 

@@ -267,7 +267,7 @@ def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> 
     if game.territory is None:
         return None
     line = game.territory.unended(line)
-    tree = Tree(visits * 4096, game.branching)
+    tree = Tree(visits * 4096)
     params = SearchParams(solver=False, mate_plies=0, smart_pruning=False)
     search = Search(game, tree, evaluator, params, game.window(line), visits=visits, scope=Scope(ownership=True))
     search.run(lambda: False)

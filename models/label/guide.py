@@ -28,7 +28,7 @@ class Guide:
         self.game: Game = job.game.using(self.evaluator.encoder)
         settings: dict[str, Any] = {} if self.evaluator.info is None else dict(self.evaluator.info.search)
         self.params = SearchParams(**(settings | {"smart_pruning": False, "transpositions": False}))
-        self.tree = Tree(_MEMORY, self.game.branching)
+        self.tree = Tree(_MEMORY)
         self._lines = job.form.lines
 
     def look(self, states: State) -> Leaves:

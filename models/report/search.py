@@ -196,7 +196,7 @@ def grow(
         raise OptionError("the game is over in this position; there is nothing to search")
     evaluator = load_evaluator(net, game)
     each = _SPARE * int(_NODE + _EDGE * game.branching)
-    tree = Tree(each * max(simulations) + (1 << 20), game.branching)
+    tree = Tree(each * max(simulations) + (1 << 20))
     cache = PositionCache(64 << 20, game.branching) if evaluator.info is not None else None
     done = 0
     for requested in simulations:

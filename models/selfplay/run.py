@@ -223,17 +223,20 @@ class SelfPlayRun:
             return f"waiting for games: {self.positions:,} of {first:,} positions"
         return "playing only" if first >= NEVER else "waiting for new games"
 
+    def _is_held_out(self, record: GameRecord) -> bool:
+        """Whether a game is one of the main board's that are only measured on; boards take turns with the numbers."""
+        every, turn = self.run.window.held_out_every, record.id // len(self.run.get_boards())
+        return bool(every) and not record.board and turn % every == every - 1
+
     def _take(self, records: list[GameRecord]) -> None:
         if not records:
             return
-        every = self.run.window.held_out_every
-        held = [r for r in records if every and r.id % every == every - 1]
-        training = [r for r in records if not (every and r.id % every == every - 1)]
+        held = [record for record in records if self._is_held_out(record)]
+        training = [record for record in records if not self._is_held_out(record)]
         self.games += len(records)
         self.process_games += sum(r.id >> WORKER_SHIFT == 0 for r in records)
         self.positions += sum(r.targets for r in training)
         self.window.add(records, training)
-        held = [record for record in held if not record.board]
         if held:
             self.held_out.add(held)
         for record in records:

@@ -34,8 +34,8 @@ PAPER_DROPS = {
     "az": ((0.0, 0.2), (1 / 7, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
     "az-go": ((0.0, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
 }
-# AlphaGo Zero's supervised baseline
-SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
+# AlphaGo Zero's supervised baseline, of 800,000 steps (Extended Data Table 3)
+SUPERVISED_DROPS = ((0.0, 0.1), (0.25, 1e-2), (0.5, 1e-3), (0.75, 1e-4), (0.875, 1e-5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,12 @@ class SelfPlayConfig:
     """How a game is played against oneself; the defaults are AlphaZero's (Methods; pseudocode for the temperature)."""
 
     games: int = setting(64, "games side by side", low=1)
-    visits: int = setting(800, "simulations a move, beside those that the kept tree holds", low=1)
+    visits: int = setting(
+        800,
+        "simulations a move, beside those of the kept tree; fewer where that has more than four times as many "
+        "positions",
+        low=1,
+    )
     search: SearchParams = field(default_factory=lambda: paper_params("az"))
     noise_share: float = setting(0.25, "epsilon: P = (1 - epsilon) p + epsilon eta, eta ~ Dir(alpha)", low=0, high=1)
     noise_alpha: float | None = setting(None, "alpha of the noise; none = the game's", above=0)
@@ -46,8 +51,8 @@ class SelfPlayConfig:
     gumbel_scale: float = setting(1.0, "c_scale of Gumbel AlphaZero")
     opening_moves: float = setting(
         0.0,
-        "mean number of first moves that are drawn from the net's policy without a search and give no target; the "
-        "number is drawn for each game (KataGo)",
+        "first moves that are drawn from the net's policy without a search and give no target: their number is drawn "
+        "for each game with this mean and rounded down (KataGo)",
         low=0,
     )
     resign: float | None = setting(

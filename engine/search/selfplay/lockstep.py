@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...games.base import Game, State
-from ...games.outcome import RUNNING, WIN
+from ...games.outcome import DRAW, RUNNING, WIN
 from ...kernels.jit import borrow, device, kernel
 from ...nets.evaluator import Evaluator, Output, Planes
 from ...params import SearchParams
@@ -152,12 +152,13 @@ def conclude_all(trees, searches, solver, slots, results):
             pick = choose(shares, count, root.temperature, stream)
         edge = edges[first + pick]
         chosen[f, 0], chosen[f, 1], chosen[f, 2] = edge.move, edge.child, RUNNING
-        values[f, 0] = values[f, 1] = np.float32(nd.w / nd.n)
-        values[f, 2] = np.float32(nd.d / nd.n)
+        proven = solver and nd.bound != RUNNING
+        values[f, 0] = values[f, 1] = np.float32(nd.bound if proven else nd.w / nd.n)
+        values[f, 2] = np.float32(nd.bound == DRAW if proven else nd.d / nd.n)
         most = 0
         for k in range(first, first + children):
             child = nodes[edges[k].child]
-            if child.n > most:
+            if child.n > most and not proven:
                 most = np.int64(child.n)
                 values[f, 1] = max(values[f, 0], np.float32(-child.w / child.n))
         if edge.child >= 0 and nodes[edge.child].terminal:

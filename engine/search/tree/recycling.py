@@ -254,10 +254,10 @@ def _slide_edges(tree, words, blocks, space, stays):
 def _move_nodes(cells, positions, space, kept):
     """Write the nodes that stay to their places, one after another, and note where their positions are now.
 
-    Of equal positions the last is noted. Returns how many nodes stay.
+    Of equal positions the last is found. Returns how many nodes stay.
     """
     stays, one, top, held_by_0 = kept.stays, np.uint64(1), np.uint64(0), np.int64(0)
-    keys, places = positions.keys, positions.places
+    keys, others, places = positions.keys, positions.others, positions.places
     for s in range(places.shape[0]):
         places[s] = 0
     for word in range(stays.shape[0]):
@@ -291,9 +291,10 @@ def _move_nodes(cells, positions, space, kept):
             if places.shape[0] > 0:
                 key = keys[i]
                 keys[top] = key
-                slot = key & np.uint64(places.shape[0] - 1)
-                places[slot] = np.int64(top)
-                held_by_0 = np.int64(top) if (slot == 0) & (key != 0) else held_by_0
+                chain = key & np.uint64(places.shape[0] - 1)
+                others[top] = held_by_0 if chain == 0 else np.int64(places[chain])
+                places[chain] = np.int64(top)
+                held_by_0 = np.int64(top) if (chain == 0) & (key != 0) else held_by_0
             top += one
             left &= left - one
     if places.shape[0] > 0:

@@ -21,10 +21,11 @@ _LEAST_DEPTH = 3  # plies below the root from which a node may be an alias: thos
 
 
 class Positions(NamedTuple):
-    """Which node of a tree has a position."""
+    """Which node of a tree has a position: a hash table of chains, which forgets none."""
 
     keys: NDArray[np.uint64]  # [N] of the nodes; 0 = not known
-    places: NDArray[np.int32]  # [S], S a power of two: nodes by their keys' last bits, 0 = none; [0] = none is shared
+    others: NDArray[np.int32]  # [N], of a known node: the next one of its chain, 0 = none
+    places: NDArray[np.int32]  # [S], S a power of two: chains by their keys' last bits, 0 = none; [0] = none is shared
 
 
 class Way(NamedTuple):
@@ -35,12 +36,13 @@ class Way(NamedTuple):
     length: NDArray[np.int64]  # [1]
 
 
-def make_positions(nodes: int, expected: int) -> Positions:
+def make_positions(nodes: int) -> Positions:
     """For a tree of up to so many nodes; nothing is known. The memory is committed as it is used."""
-    return Positions(np.zeros(nodes, np.uint64), np.zeros(1 << max(expected - 1, 1).bit_length(), np.int32))
+    chains = 1 << (nodes.bit_length() - 1)
+    return Positions(np.zeros(nodes, np.uint64), np.zeros(nodes, np.int32), np.zeros(chains, np.int32))
 
 
-NONE_SHARED = Positions(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+NONE_SHARED = Positions(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 @device
@@ -98,8 +100,8 @@ def copy_mean(alias, twin):
 
 
 @device
-def slot_of(positions, key):
-    """Where the node of a position is noted."""
+def chain_of(positions, key):
+    """Where the nodes of a position are noted."""
     return np.int64(key & np.uint64(positions.places.shape[0] - 1))
 
 
@@ -108,8 +110,10 @@ def find_twin(nodes, positions, leaf, root, way):
     """The node that a LEAF, which is a new node below ``root``, may be an alias of, or -1."""
     if positions.places.shape[0] == 0 or leaf.length < _LEAST_DEPTH:
         return np.int64(-1)
-    twin = np.int64(positions.places[slot_of(positions, leaf.key)])
-    if twin == 0 or positions.keys[twin] != leaf.key or nodes[twin].n == 0:
+    twin = np.int64(positions.places[chain_of(positions, leaf.key)])
+    while twin != 0 and positions.keys[twin] != leaf.key:
+        twin = np.int64(positions.others[twin])
+    if twin == 0 or nodes[twin].n == 0:
         return np.int64(-1)
     return np.int64(-1) if is_passed(nodes, np.int64(leaf.node), root, way, twin) else twin
 
@@ -125,28 +129,36 @@ def make_alias(nodes, twin, leaf):
 @device
 def remember_node(positions, leaf):
     """Let later nodes of the position of a LEAF, unless it is the root, be aliases of its node."""
-    if positions.places.shape[0] and leaf.length > 0:
+    if positions.places.shape[0] and leaf.length > 0 and positions.keys[leaf.node] == 0:
         positions.keys[leaf.node] = leaf.key
-        positions.places[slot_of(positions, leaf.key)] = leaf.node
+        note_node(positions, leaf.node)
+
+
+@device
+def note_node(positions, node):
+    """Put a node whose key is known before the others of its chain."""
+    chain = chain_of(positions, positions.keys[node])
+    positions.others[node] = positions.places[chain]
+    positions.places[chain] = node
 
 
 @kernel
 def gather(nodes, count, root, positions, below):
-    """Forget which of ``count`` NODEs do not lie below ``root``; aliases of those become leaves. below u1[N]: used."""
+    """Know those of ``count`` NODEs that lie below ``root``; aliases of others become leaves. below u1[N]: used."""
     nodes, positions, below = borrow(nodes), borrow(positions), borrow(below)
-    keys, places = positions.keys, positions.places
+    keys = positions.keys
     for i in range(count):  # parents come before their children
         below[i] = i == root or (i > root and nodes[i].parent >= root and below[nodes[i].parent])
-        if not below[i] and keys[i] != 0 and places[slot_of(positions, keys[i])] == i:
-            places[slot_of(positions, keys[i])] = 0
+        if keys[i] != 0:
+            positions.places[chain_of(positions, keys[i])] = 0
     for i in range(root + 1, count):
         if not below[i]:
             continue
         twin = twin_of(nodes[i])
         if twin >= 0 and not below[twin]:
             nodes[i].first_edge = -1
-        if twin < 0 and keys[i] != 0 and places[slot_of(positions, keys[i])] == 0:
-            places[slot_of(positions, keys[i])] = i
+        if twin < 0 and keys[i] != 0:
+            note_node(positions, i)
 
 
 def forget(positions: Positions, count: int) -> None:

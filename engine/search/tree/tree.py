@@ -46,13 +46,11 @@ class Tree:
     is divided is decided by what the first search needs.
     """
 
-    def __init__(self, memory: int, moves_per_node: float = 32.0, points: int = 0) -> None:
+    def __init__(self, memory: int, points: int = 0) -> None:
         """``memory``: bytes for nodes and edges together, and for what is kept beside the nodes.
 
-        moves_per_node: expected; points: of the board, for which :meth:`keep_ownerships` may want memory.
+        points: of the board, for which :meth:`keep_ownerships` may want memory.
         """
-        per_node = NODE.itemsize + moves_per_node * EDGE.itemsize + (points + 5 if points else 0)
-        self._expected = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))
         ours = NODE.itemsize + _BESIDE + (points + 5 if points else 0)
         self.counters = np.zeros(8, np.int64)
         self.counters[UNITS] = -(-ours // EDGE.itemsize)
@@ -97,7 +95,7 @@ class Tree:
         """The positions of the nodes below the root, for a search that shares them."""
         count = int(self.counters[NODES])
         if self.positions is None:
-            self.positions = transpositions.make_positions(len(self.nodes), self._expected)
+            self.positions = transpositions.make_positions(len(self.nodes))
         if self.gathered != self.root:
             transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
             self.gathered = self.root
@@ -168,7 +166,7 @@ class Tree:
         nodes, edges = int(self.counters[NODES]), int(self.counters[EDGES])
         beside: list[NDArray[Any]] = [self.nodes, *(self.ownerships or ())]
         if self.positions is not None:
-            beside.append(self.positions.keys)
+            beside += [self.positions.keys, self.positions.others]
         if self.biases is not None:
             beside.append(self.biases.notes)
         for array in beside:

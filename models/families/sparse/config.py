@@ -20,7 +20,7 @@ class SparseConfig(NetConfig):
     value_filters: int = setting(1, "how many times as wide as the policy the value is", low=1, flag=True)
     value_buckets: int = setting(
         1,
-        "output layers of the value, one to every four men; 8 for chess; of no use in shogi",
+        "output layers of the value, one to every four pieces; 8 for chess; of no use in shogi",
         low=1,
         high=BUCKETS,
         flag=True,

@@ -9,8 +9,6 @@ As :mod:`reference_search`, one simulation at a time, and
 - a leaf gets its edges on its second visit, and without room for them the simulation is not made;
 - where the tree recycles itself, an alias whose twin goes becomes a leaf with a value, without visits of its children,
   and takes its position over.
-
-The engine knows a position by the last bits of its key, so a node may be forgotten for another one.
 """
 
 from __future__ import annotations
@@ -43,13 +41,12 @@ class ReferenceGraph(ReferenceSearch):
         evaluate: Callable[[Any], Output],
         params: SearchParams,
         key: Callable[[State], int],
-        slots: int,
         mates: Mates | None,
         memory: tuple[int, int] | None = None,
     ) -> None:
-        """``key``: of a game's last position; slots: how many nodes are known at most, by their keys' last bits."""
+        """``key``: of a game's last position."""
         super().__init__(game, line, evaluate, params, 1, mates, memory=memory)
-        self.key, self.slots = key, slots
+        self.key = key
         self.known: dict[Node, Known] = {}
         self.table: dict[int, Node] = {}
         self.path: list[Node] = []
@@ -116,17 +113,17 @@ class ReferenceGraph(ReferenceSearch):
         node.line = line
         outcome, priors, value, draw = self.evaluation(node)
         if outcome is None:
-            known, slot = self.of(node), self.key(line) % self.slots
-            known.key, found = self.key(line), self.table.get(slot)
-            same = found is not None and self.of(found).key == known.key and found not in self.path
-            if found is not None and same and depth >= LEAST_DEPTH and found.n > 0:
+            known = self.of(node)
+            before, known.key = known.key, self.key(line)
+            found = self.table.get(known.key)
+            if found is not None and found not in self.path and depth >= LEAST_DEPTH and found.n > 0:
                 known.twin = found
                 value, draw = found.w / found.n, found.d / found.n
             else:
                 if node is self.root:
                     self.add_edges(node, priors)
-                else:
-                    self.table[slot] = node
+                elif not before:
+                    self.table[known.key] = node
         else:
             node.terminal, node.proven = True, outcome
         self.count(value, draw)
@@ -158,4 +155,4 @@ class ReferenceGraph(ReferenceSearch):
             if known.twin is not None and known.twin not in kept:
                 known.twin, node.anew = None, True
             if known.key and known.twin is None and node is not self.root:
-                self.table[known.key % self.slots] = node
+                self.table[known.key] = node

@@ -62,7 +62,7 @@ def played(line: State, moves: list[int]) -> State:
 
 def grown(line: State, visits: int, mate_plies: int = 0) -> tuple[Search, Tree]:
     game = SHOGI if line.dtype == SHOGI.state_dtype else CHESS
-    tree = Tree(8 << 20, game.branching)
+    tree = Tree(8 << 20)
     params = SearchParams(mate_plies=mate_plies)
     search = Search(game, tree, UniformEvaluator(game), params, game.window(line), visits=visits)
     search.run(lambda: False)

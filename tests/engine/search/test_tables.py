@@ -25,7 +25,7 @@ ENDINGS = (
 
 
 def tree_of(fen: str, *, compiled: bool, visits: int = 600, transpositions: bool = False) -> tuple[Tree, Search]:
-    line, tree = CHESS.parse_position(fen)[0], Tree(1 << 24, CHESS.branching)
+    line, tree = CHESS.parse_position(fen)[0], Tree(1 << 24)
     assert CHESS.open_tables is not None
     tables = CHESS.open_tables([], most_pieces=3, rule50=True)
     params, scope = SearchParams(transpositions=transpositions, mate_plies=0), Scope(batch_size=1)

@@ -206,7 +206,7 @@ def test_training_kernels_against_torch() -> None:
 def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[list[bytes], list[bytes], int, int]:
     """What the nodes hold but for their edges, the edges of nodes visited twice, those of the others, simulations."""
     line = CHESS.parse_position(SHARP)[0].reshape(1)
-    tree = Tree(1 << 22, 45.0)
+    tree = Tree(1 << 22)
     plain = contextlib.nullcontext() if grows else mock.patch.object(evaluator, "compiled", None)
     with plain:
         search = Search(
@@ -244,7 +244,7 @@ def test_one_kernel_grows_the_tree_of_the_plain_search(file: Path, params: dict[
 
 def test_a_search_goes_on_where_there_is_no_room_for_edges(file: Path) -> None:
     line = CHESS.parse_position(SHARP)[0].reshape(1)
-    tree = Tree(1 << 24, 1.0)
+    tree = Tree(1 << 24)
     search = Search(CHESS, tree, load_evaluator(str(file), CHESS), SearchParams(), CHESS.window(line), visits=20_000)
     tree.edges, tree.counters[[UNITS, MOST_EDGES]] = tree.edges[:4000], 0
     tree.arrays = tree.arrays._replace(edges=tree.edges[None])
@@ -258,7 +258,7 @@ def test_a_search_goes_on_where_there_is_no_room_for_edges(file: Path) -> None:
 
 def test_threads_that_grow_one_tree_lose_no_visit(file: Path) -> None:
     line = CHESS.parse_position(SHARP)[0].reshape(1)
-    tree, evaluator = Tree(1 << 24, 45.0), load_evaluator(str(file), CHESS)
+    tree, evaluator = Tree(1 << 24), load_evaluator(str(file), CHESS)
     window, cache = CHESS.window(line), PositionCache(1 << 20)
     params = SearchParams(transpositions=False)  # with them a child's visits come from several parents
     search = Search(CHESS, tree, evaluator, params, window, cache=cache, visits=20_000, scope=Scope(workers=3))

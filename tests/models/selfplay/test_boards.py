@@ -97,6 +97,21 @@ def test_a_run_plays_and_learns_on_all_of_its_boards(whole: Path) -> None:
 
 
 @pytest.mark.slow
+def test_games_of_its_own_board_are_held_out(tmp_path: Path) -> None:
+    """With two boards, whose games have even and odd numbers."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    run = RunConfig.from_values(merged(preset("az,small", GO), {**SMALL, "boards": {"4": 0.5}}))
+    assert len(run.get_boards()) == 2
+    (folder / "config.json").write_text(json.dumps(described(run, GO, "az-engine train")))
+    trained = SelfPlayRun(folder, run, Observer())
+    assert trained.train()
+    own = sum(not record.board for record in stored(folder))
+    assert trained.held_out.games == pytest.approx(own / 10, abs=1)
+    assert sum(part.games for part in trained.window.parts) == len(stored(folder)) - trained.held_out.games
+
+
+@pytest.mark.slow
 def test_killed_it_goes_on_as_if_it_had_not_been(whole: Path, tmp_path: Path) -> None:
     """What a kill leaves on the disk is what is there at some instant."""
     folder, left, games = begin(tmp_path / "run"), list[Path](), len(stored(whole))

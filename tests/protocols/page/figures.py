@@ -176,7 +176,7 @@ def review(name: str, net: str) -> None:
         cache.clear()
         spent = 0.0
         for line in lines:
-            tree = Tree(8 << 20, game.branching, points)
+            tree = Tree(8 << 20, points)
             search = Search(
                 game,
                 tree,

@@ -156,6 +156,25 @@ def test_resignation_and_the_games_played_on() -> None:
     assert {game.reason for game in never} <= {"rules", "max moves"}
 
 
+def test_what_is_proven_is_not_given_up() -> None:
+    """Black moves, then white has a mate in one, which a net that sees white lose does not know."""
+    start = CHESS.parse_position("7k/p6p/4P3/8/8/8/1B6/3R2K1 b - - 0 1")[0]
+    actions = np.zeros((1, 1), np.int32)
+    CHESS.actions(start, np.zeros(1, np.int64), np.array([[CHESS.parse_move(start, "h8g8")]], np.uint16), actions)
+
+    def lost(planes: Any) -> Any:
+        white = planes.reshape(len(planes), *CHESS.planes)[:, 112, 0, 0] == 1
+        logits = np.zeros((len(planes), CHESS.num_actions), np.float32)
+        logits[~white, actions[0, 0]] = 9.0
+        return logits, np.where(white, -0.99, 0.99).astype(np.float32)[:, None]
+
+    search = replace(paper_params("az"), solver=True)
+    config = replace(SMALL, games=1, visits=60, search=search, temperature=0.0, noise_share=0.0, resign=-0.9)
+    (game,) = play_all(SelfPlay(CHESS, FunctionEvaluator(lost, history=8), config, 0, range(1), start=start))
+    assert (game.reason, game.result, len(game.moves)) == ("rules", 1, 2)
+    assert (game.values[1], game.outlooks[1], game.draws[1]) == (1.0, 1.0, 0.0)
+
+
 def test_the_cap_scores_go_and_draws_chess() -> None:
     config = replace(SMALL, max_moves=7)
     for game in play_all(SelfPlay(GO, net(), config, 1, range(8))):

@@ -59,7 +59,7 @@ def count_paths(game: Game, tree: Tree, line: State) -> dict[Path, tuple[int, fl
 def test_the_most_visited_states_are_those_of_a_count_over_the_tree(name: str, plies: int) -> None:
     game = get_game(name)
     line = random_line(game, plies, SEED)
-    tree = Tree(16 << 20, game.branching)
+    tree = Tree(16 << 20)
     for visits in (1, 60, 900):  # the last two go on in the same tree
         search = Search(game, tree, UniformEvaluator(game), SearchParams(), game.window(line), visits=visits)
         search.run(lambda: False)
@@ -85,7 +85,7 @@ def test_visits_of_a_node_are_one_more_than_those_below_it() -> None:
     """So the count is of simulations, none twice."""
     game = get_game("go5")
     line = game.initial()
-    tree = Tree(16 << 20, game.branching)
+    tree = Tree(16 << 20)
     Search(game, tree, UniformEvaluator(game), SearchParams(), game.window(line), visits=900).run(lambda: False)
     counted = count_paths(game, tree, line)
     inner = {path: row[0] for path, row in counted.items() if any(other[:-1] == path and other for other in counted)}

@@ -38,9 +38,9 @@ OWN = get_game("chess")
 FILED = SearchParams(mate_plies=0, policy_temperature=1.35)
 
 
-def small_tree(nodes: int, edges: int, branching: float = 32.0) -> Tree:
+def small_tree(nodes: int, edges: int) -> Tree:
     """A tree with less memory than is any use."""
-    tree = Tree(1 << 20, branching)
+    tree = Tree(1 << 20)
     tree.nodes, tree.edges = tree.nodes[:nodes], tree.edges[:edges]
     tree.counters[MOST_NODES:] = 0
     tree.arrays = TreeArrays(tree.nodes[None], tree.edges[None], tree.counters[None])
@@ -131,7 +131,7 @@ def test_same_graph_as_the_reference(fen: str) -> None:
     params = replace(FILED, solver=False)
     search = searched(line, params, 2500, tree)
     assert tree.positions is not None
-    reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, len(tree.positions.places), mates, memory)
+    reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, mates, memory)
     reference.run(2500)
     assert reference.recycled > 3
     assert search.simulations == tree.nodes[0]["n"] == 2500
@@ -301,7 +301,7 @@ def test_how_the_game_ends_follows() -> None:
     """Ownership, score and the errors of the net, of a Go tree too small for its search."""
     game = get_game("go9")
     net = load_evaluator("", game)
-    line, tree = game.initial(), small_tree(500, 12_000, game.branching)
+    line, tree = game.initial(), small_tree(500, 12_000)
     scope = Scope(ownership=True)
     search = Search(game, tree, net, SearchParams(subtree_bias=0.3), line, visits=400, scope=scope)
     search.run(lambda: False)

@@ -15,7 +15,7 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams, paper_params
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree.nodes import NODES, TAIL, follow
+from az_engine.engine.search.tree.nodes import FULL, NODES, RECYCLED, TAIL, follow
 from az_engine.engine.search.tree.recycling import keep
 from az_engine.engine.search.tree.results import RootView
 from az_engine.engine.search.tree.tree import Tree
@@ -109,7 +109,7 @@ def test_same_graph_as_the_reference(fen: str, params: SearchParams) -> None:
     search = searched(line, params, 1500)
     tree = search.tree
     assert tree.positions is not None
-    reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, len(tree.positions.places), mates)
+    reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, mates)
     reference.run(1500)
     pairs: list[tuple[int, Node]] = [(0, reference.root)]
     aliases = 0
@@ -162,6 +162,16 @@ def test_fines_position() -> None:
     best = RootView(CHESS, search.tree, line).lines(1)[0]
     assert best.pv[0] == "a1b1"
     assert best.wdl.value > 0.6
+
+
+def test_a_tree_is_the_same_in_any_memory_that_holds_its_nodes() -> None:
+    line = line_of(POSITIONS["middlegame"])
+    trees = [searched(line, PARAMS["playing"], 6000, Tree(size)).tree for size in (1 << 20, 1 << 26)]
+    assert trees[0].counters[FULL] == RECYCLED  # edges without a visit were dropped
+    assert trees[0].counters[NODES] == trees[1].counters[NODES]
+    for field in ("n", "w", "bound"):
+        values = [tree.nodes[field][: tree.counters[NODES]] for tree in trees]
+        assert (values[0] == values[1]).all()
 
 
 def test_threads_share_positions() -> None:
