@@ -77,8 +77,12 @@ class Mistake:
 def judge_game(
     engine: Engine, sheet: Scoresheet, visits: int, on_ply: Callable[[int], None] = lambda _: None
 ) -> list[Judgement]:
-    """Search every position of a game. BLOCKS. ``on_ply`` gets the number of each that is done. Errors: AzError."""
+    """Search every position of a game, whatever the engine searched before.
+
+    Blocks. ``on_ply`` gets the number of each that is done. Errors: AzError.
+    """
     results = []
+    engine.new_tree()
     engine.set_position(sheet.root, ())
     for ply in range(len(sheet.moves) + 1):
         if ply:

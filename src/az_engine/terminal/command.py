@@ -87,7 +87,9 @@ def main(args: argparse.Namespace) -> int:
     with Engine(name, args.net, int8=args.visits != 1) as engine:  # one visit: its moves count, not its speed
         threading.Thread(target=load, args=(engine, language), name="loading", daemon=True).start()
         about = {"words": args.words, "pictures": pictures, "language": language}
-        return TerminalGame(game, engine, root, yours, limits, **about).run(sys.stdin, sys.stdout)
+        return TerminalGame(game, engine, root, yours, limits, **about).run(
+            sys.stdin or (), sys.stdout
+        )  # None where it is closed
 
 
 def language_of(environment: Mapping[str, str]) -> str:

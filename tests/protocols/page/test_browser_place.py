@@ -38,6 +38,14 @@ def test_a_link_to_a_position_without_moves(server: RunningServer, chromium: Chr
         assert browser.faults == []
 
 
+@pytest.mark.parametrize(("ply", "shown"), [("abc", 2), ("99", 2), ("-5", 0), ("0.5", 2), ("1", 1)])
+def test_a_link_to_a_ply_that_is_not_there(server: RunningServer, chromium: Chromium, ply: str, shown: int) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, f"game=chess&moves=e2e4 e7e5&you=2&ply={ply}".replace(" ", "%20"))
+        assert browser.do("[az.match.ply, az.match.moves.length].join()") == f"{shown},2"
+        assert browser.faults == []
+
+
 def test_back_returns_to_views_and_games(server: RunningServer, chromium: Chromium) -> None:
     with Browser(chromium) as browser:
         show(browser, server, "game=chess&moves=&you=2")

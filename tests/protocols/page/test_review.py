@@ -62,6 +62,15 @@ def test_every_position_is_judged_and_a_finished_game_by_the_rules() -> None:
     assert [child.move for child in parent.children] == ["g2g4", judged[2].best[0]], "the better line is a variation"
 
 
+def test_a_review_does_not_depend_on_the_one_before() -> None:
+    engine = Engine("chess", EngineOptions(threads=1, hash_mb=16))
+    try:
+        first, again = (judge_game(engine, sheet_of("chess", FOOLS_MATE[:3]), 60) for _ in range(2))
+    finally:
+        engine.close()
+    assert first == again
+
+
 def test_the_page_holds_data_that_cannot_end_its_script() -> None:
     sheet = sheet_of("chess", ["e2e4"])
     judged = [Judgement(0.5), Judgement(0.6)]

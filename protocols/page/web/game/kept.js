@@ -3,6 +3,11 @@
 import { Clock } from "./clock.js";
 import { KEPT, Match } from "./match.js";
 
+// A number of moves from 0 to all; all where it is no whole number.
+function within(ply, all) {
+  return Number.isInteger(ply) ? Math.min(Math.max(ply, 0), all) : all;
+}
+
 // A game of what the address says, or of what the browser has kept.
 export function keptMatch(name, words) {
   const match = new Match(name);
@@ -21,6 +26,7 @@ export function keptMatch(name, words) {
     const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
     rest = { ...rest, root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };
   }
+  if (rest) rest.ply = within(rest.ply, rest.moves?.length || 0);
   Object.assign(match, rest);
   if (tree) match.plant(tree);
   return match;
