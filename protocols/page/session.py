@@ -148,13 +148,14 @@ class PageSession(Session[PageEngine]):
     def command(self, line: str) -> None:
         if not line.strip():
             return
+        number = 0
         try:
             request = Request.read(line)
-            language = request.text("language")
+            number, language = request.id, request.text("language")
             self._language = language if language in languages() else ENGLISH
             work = self._work_of(request, line)
         except DataError as error:
-            self._say("error", 0, text=one_line(str(error)))
+            self._say("error", number, text=one_line(str(error)))
             return
         self.stop()
         if self.crowded:

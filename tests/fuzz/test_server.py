@@ -187,7 +187,7 @@ def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def asks(line: str) -> bool:
-    """Whether a message of the page gets an answer: all but ``stop``."""
+    """Whether a message of the page gets an answer: all but ``stop`` without a fault."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError):
@@ -195,6 +195,8 @@ def asks(line: str) -> bool:
     if not isinstance(given, dict) or given.get("do") != "stop":
         return True
     number = given.get("id", 0)
+    if not isinstance(given.get("language"), str | None):
+        return True
     return number is not None and (
         not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 1 << 53
     )
