@@ -151,7 +151,8 @@ class PageSession(Session[PageEngine]):
         number = 0
         try:
             request = Request.read(line)
-            number, language = request.id, request.text("language")
+            number = request.id
+            language = request.text("language")
             self._language = language if language in languages() else ENGLISH
             work = self._work_of(request, line)
         except DataError as error:

@@ -195,7 +195,8 @@ def asks(line: str) -> bool:
     if not isinstance(given, dict) or given.get("do") != "stop":
         return True
     number = given.get("id", 0)
-    if not isinstance(given.get("language"), str | None):
+    language = given.get("language")
+    if not isinstance(language, str | None) or len(language or "") > 1000:
         return True
     return number is not None and (
         not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 1 << 53

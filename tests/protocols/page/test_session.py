@@ -348,6 +348,15 @@ def test_what_cannot_be_done_is_an_error_and_the_page_goes_on(server: RunningSer
         assert page.one("game")["is"] == "game"
 
 
+@pytest.mark.parametrize("message", ['{"id": 7, "do": "dance"}', '{"id": 7, "do": "stop", "language": 1}'])
+def test_an_error_has_the_number_of_its_message(server: RunningServer, message: str) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        client.send(message)
+        error = page.hear()
+        assert (error["is"], error["id"]) == ("error", 7)
+
+
 @pytest.mark.slow
 def test_long_files_have_a_process_of_their_own(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f'[White "{i}"]\n\n1. e4 {{{"x" * 500}}} e5 *\n\n' for i in range(100))
