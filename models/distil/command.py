@@ -48,7 +48,12 @@ examples:
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
-    add("--init", type=Path, metavar="NET", help="a net of the same shape, or a run, whose weights they begin with")
+    add(
+        "--init",
+        type=Path,
+        metavar="NET",
+        help="a net of the same shape, also one that sees stones alone (default), or a run: what they begin with",
+    )
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
     add_flags(parser, DistilConfig)
@@ -111,6 +116,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from ..net.torchgraph import TorchGraph
     from ..train.learner import Learner
     from ..train.origin import origin
+    from .begin import seeing_rules
     from .run import Distillation
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
@@ -118,7 +124,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         raise OptionError("give a KataGo net to learn from, as in: az-engine distil b10c384.bin.gz --out RUN")
     go = get_game("go")
     student = go.sized(19).using(RULES)
-    first = None if args.init is None else origin(args.init, student)
+    first = None if args.init is None else seeing_rules(origin(args.init, student), student)
     converted = convert_file(args.teacher)
     if converted.info.encoder != ENCODER:
         raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")

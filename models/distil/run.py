@@ -33,6 +33,7 @@ from .memory import Memory
 _GROUPS = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
 _LOG_SECONDS = 10.0
+_WORTH_COMPILING = 5.0  # minutes of a run
 WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
 
 
@@ -83,8 +84,16 @@ class Distillation:
         self.shares = np.array([share / total for _, share in boards])
         seed = learners[0].config.seed
         pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+        long = config.minutes > _WORTH_COMPILING
         self.boards = [
-            Board(game, config, share / total, RecordedGraph(teacher, self.device, pool), self.executor, seed)
+            Board(
+                game,
+                config,
+                share / total,
+                RecordedGraph(teacher, self.device, pool, compiled=long),
+                self.executor,
+                seed,
+            )
             for game, share in boards
         ]
 
@@ -149,11 +158,15 @@ class Distillation:
         planes, legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
         board.labelled += int(at.usable.sum())
         outputs = board.teacher(planes)
-        noise = -torch.log(-torch.log(torch.rand_like(outputs["policy"]).clamp(1e-9, 1 - 1e-7)))
-        drawn = (outputs["policy"] / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
+        shown = board.memory.shown(planes)
+        policy = outputs["policy"].clone()
+        if met := round(self.config.met * len(policy)):
+            with self.learners[0].autocast():
+                policy[:met] = self.learners[0].averaged.outputs(shown[:met])["policy"].all()
+        noise = -torch.log(-torch.log(torch.rand_like(policy).clamp(1e-9, 1 - 1e-7)))
+        drawn = (policy / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
         answer = torch.stack([drawn.float(), outputs["score"][:, 0]]).cpu().numpy()
         group.begin(answer[0].astype(np.int64), answer[1])
-        shown = board.memory.shown(planes)
         board.memory.add(planes, outputs, usable)
         wdl = outputs["wdl"].softmax(1)
         probabilities = outputs["policy"].softmax(1)

@@ -6,6 +6,7 @@ which the graphs hold in parts.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import onnx
 import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from ...engine.errors import NetError
@@ -82,21 +84,31 @@ class TorchGraph(nn.Module):
 
 
 class RecordedGraph:
-    """A :class:`TorchGraph` for one shape of planes, on a GPU recorded as a CUDA graph at its first call."""
+    """A :class:`TorchGraph` for one shape of planes, at its first call recorded on a GPU or compiled on a CPU."""
 
-    def __init__(self, graph: TorchGraph, device: torch.device, pool: Any = None) -> None:
-        """device: where the graph is; pool: memory that several share, whose outputs then hold until one is called."""
+    def __init__(self, graph: TorchGraph, device: torch.device, pool: Any = None, *, compiled: bool = False) -> None:
+        """device: where the graph is; pool: memory that several share, whose outputs then hold until one is called.
+
+        compiled: on a CPU by torch's compiler, which takes half a minute; where g++ is missing, operator by operator.
+        """
         self._graph, self.device, self._pool = graph, device, pool
+        self._compiled = compiled and shutil.which("g++") is not None
         self._recorded: Any = None
         self._planes = torch.empty(0)
         self._outputs: dict[str, Tensor] = {}
 
-    @torch.inference_mode()
     def __call__(self, planes: Tensor) -> dict[str, Tensor]:
         """The outputs, which hold until the next call."""
-        if not planes.is_cuda:
-            outputs: dict[str, Tensor] = self._graph(planes)
-            return outputs
+        if planes.is_cuda:
+            return self._replayed(planes)
+        if self._recorded is None:
+            self._recorded = _compiled(self._graph, planes) if self._compiled else self._graph
+        with torch.no_grad():
+            outputs: dict[str, Tensor] = self._recorded(planes)
+        return outputs
+
+    @torch.inference_mode()
+    def _replayed(self, planes: Tensor) -> dict[str, Tensor]:
         if self._recorded is None:
             self._planes = planes.clone()
             for _ in range(2):  # libraries choose their algorithms
@@ -108,6 +120,14 @@ class RecordedGraph:
         self._planes.copy_(planes)
         self._recorded.replay()
         return self._outputs
+
+
+def _compiled(graph: TorchGraph, planes: Tensor) -> Any:
+    """The graph as one function of planes of that shape, its operators joined by torch's compiler."""
+    with torch.no_grad():
+        graph(planes)  # what is made of the shape
+        traced = make_fx(graph)(planes)
+        return torch.compile(traced, dynamic=False, options={"freezing": True})
 
 
 def _as(value: Tensor, dtype: torch.dtype) -> Tensor:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -15,8 +17,17 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.games.go.notation import empty_board
+from az_engine.models.distil.begin import seeing_rules
+from az_engine.models.distil.command import network
 from az_engine.models.distil.games import Games
 from az_engine.models.distil.memory import Memory
+from az_engine.models.families import config_of
+from az_engine.models.families.tower.network import TowerNetwork
+from az_engine.models.foreign.families import convert_file
+from az_engine.models.net.torchgraph import RecordedGraph, TorchGraph
+from az_engine.models.train.config import LearnerConfig
+from az_engine.models.train.learner import Learner
+from az_engine.models.train.origin import EMBEDDED, origin
 
 from ..foreign.katago_files import random_net, to_bytes
 
@@ -107,6 +118,49 @@ def test_memory_gives_back_what_was_said() -> None:
         assert torch.allclose(batch.wdl[i], said["wdl"][row].softmax(0))
         assert torch.allclose(batch.ownership[i], turned(said["ownership"][row]), atol=0.006)  # type: ignore[index]
     assert seen == set(range(8))
+
+
+@pytest.mark.slow
+def test_a_net_that_sees_stones_begins_one_that_sees_komi_and_rules() -> None:
+    """Its outputs are near the net's own, but where a move has captured."""
+    stones, student = get_game("go").sized(9), go(9, katago.RULES)
+    saved = origin(Path(EMBEDDED), go(19, katago.RULES))
+    learner = Learner(student, network(6, 64, 16), LearnerConfig())
+    learner.begin_from(seeing_rules(saved, student))
+    theirs = TowerNetwork(config_of(saved.state["net"]), stones.encoder.plane_scale)
+    theirs.load_state_dict({k.removeprefix("averaged."): v for k, v in saved.tensors.items()})
+    random, line = np.random.default_rng(5), stones.initial()
+    seen, shown = np.zeros((60, *stones.planes), np.uint8), np.zeros((60, *student.planes), np.uint8)
+    for i in range(60):
+        at = np.array([len(line) - 1]), np.array([0])
+        stones.encode(line, *at, seen[i : i + 1])
+        student.encode(line, *at, shown[i : i + 1])
+        line = stones.play(line, int(random.choice(stones.look(line)[0][:-1])))
+    with torch.no_grad():
+        expected, ours = (
+            each.eval().outputs(torch.from_numpy(planes))
+            for each, planes in ((theirs, seen), (learner.averaged, shown))
+        )
+    first, mine = (x["policy"].all().argmax(1) for x in (expected, ours))
+    assert (first == mine).float().mean() > 0.8
+    assert (expected["wdl"].softmax(1) - ours["wdl"].softmax(1)).abs().mean() < 0.05
+    assert (expected["score"] - ours["score"]).abs().mean() < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="a C++ compiler is not installed: apt install g++")
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_a_compiled_teacher_says_what_it_says_operator_by_operator(teacher: Path) -> None:
+    graph = TorchGraph(onnx.load_from_string(convert_file(teacher).model)).eval()
+    compiled = RecordedGraph(graph, torch.device("cpu"), compiled=True)
+    random = torch.Generator().manual_seed(2)
+    for _ in range(2):
+        planes = torch.randint(0, 2, (6, katago.NUM_PLANES, 7, 7), generator=random, dtype=torch.uint8)
+        planes[:, 0] = 1
+        with torch.no_grad():
+            expected = graph(planes)
+        for name, values in compiled(planes).items():
+            assert torch.allclose(values, expected[name], rtol=1e-4, atol=1e-4), name
 
 
 @pytest.fixture
