@@ -51,6 +51,7 @@ from ....kernels.splitmix import chain
 from ...encoder import Encoder
 from ...factory import fill_plane, make_encoder
 from .. import ladders
+from ..advice import LADDERS
 from ..board import after, untouched
 from ..passalive import AREA, mark_area, tax_seki
 from ..patterns import pattern
@@ -291,6 +292,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         constants=NUM_PLANES - SPATIAL,
         constants_from=constants_of_rules if ours else None,
         knows_rules=True,
+        advise=LADDERS if ours else None,
     )
 
 
