@@ -43,6 +43,7 @@ class Encoder:
     max_moves: int  # M, greatest number of legal moves
     history: int = 1  # positions shown in the planes; a net may ask for fewer
     planes_per_position: int = 0  # the first history * planes_per_position planes show positions, newest first; 0: none
+    unused: tuple[int, ...] = ()  # planes that our own nets leave out
     constants: int = 0  # of the last planes, which hold one number each
     constants_from: Callable[[Any], Any] | None = None  # see games.go.katago.own_constants; None: no such planes
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
@@ -71,7 +72,7 @@ class Encoder:
     def used_planes(self, history: int) -> tuple[int, ...]:
         """Indices of the planes that a net uses: those of its ``history`` newest positions and those of no position."""
         shown, whole = (n * self.planes_per_position for n in (min(history, self.history), self.history))
-        return (*range(shown), *range(whole, self.planes[0]))
+        return tuple(i for i in (*range(shown), *range(whole, self.planes[0])) if i not in self.unused)
 
     def make_leaves(self, size: int, depth: int = 1) -> Leaves:
         """Room for ``size`` leaves of up to ``depth`` plies below their roots."""

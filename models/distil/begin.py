@@ -22,39 +22,44 @@ _OLDEST = 2  # positions that the planes of komi and rules can stand for
 
 
 def seeing_rules(saved: Checkpoint, student: Game) -> Checkpoint:
-    """``saved``, or what a network for ``student`` (of the encoder "rules") makes of it where it sees stones alone.
+    """``saved`` for a network that looks at what nets of ``student`` (of the encoder "rules") look at.
 
-    Errors: DataError where it looks back farther than two positions.
+    Errors: DataError where it is of a net that sees stones alone, and those of more than two positions.
     """
-    config = config_of(saved.state["net"])
-    if not isinstance(config, TowerConfig) or config.planes[0] == student.planes[0]:
+    config, encoder = config_of(saved.state["net"]), student.encoder
+    used = encoder.used_planes(encoder.history)
+    if not isinstance(config, TowerConfig) or config.used_planes == used:
         return saved
     stones = get_game("go").encoder
-    if config.history > _OLDEST or config.planes[0] != stones.planes[0]:
+    alike = config.planes[0] == encoder.planes[0]
+    if not alike and (config.history > _OLDEST or config.planes[0] != stones.planes[0]):
         raise DataError("the net to begin from must see komi and rules, or the stones of at most two positions")
-    colour = stones.planes[0] - 1
-    unit = float(student.encoder.plane_scale[_KOMI])
+    unit = float(encoder.plane_scale[_KOMI])
     tensors = dict(saved.tensors)
-    for name, tensor in saved.tensors.items():
+    for name, filters in saved.tensors.items():
         if name.startswith("averaged.") and name.endswith("tower.0.conv.weight"):
-            tensors[name] = _first_filters(tensor, config.used_planes, student.planes[0], colour, unit)
+            shown = _placed(filters, config.used_planes, encoder.planes[0])
+            ours = shown if alike else _of_stones(shown, stones.planes[0] - 1, unit)
+            tensors[name] = ours[:, used].clone()
     return Checkpoint(saved.step, tensors, saved.state)
 
 
-def _first_filters(theirs: Tensor, used: tuple[int, ...], planes: int, colour: int, unit: float) -> Tensor:
-    """Filters f4[F, planes, 3, 3] of those of the planes ``used`` f4[F, len(used), 3, 3].
+def _placed(filters: Tensor, used: tuple[int, ...], planes: int) -> Tensor:
+    """Filters f4[F, planes, 3, 3] of those f4[F, len(used), 3, 3] of the planes ``used``; zero for the others."""
+    result = torch.zeros(filters.shape[0], planes, *filters.shape[2:])
+    result[:, used] = filters
+    return result
+
+
+def _of_stones(theirs: Tensor, colour: int, unit: float) -> Tensor:
+    """Filters f4[F, P, 3, 3] of the planes of komi and rules, of those of stones f4[F, P, 3, 3].
 
     colour: the plane that is 1 with black to move; unit: what a half point of komi counts in its plane.
     """
-    ours = torch.zeros(theirs.shape[0], planes, *theirs.shape[2:])
-    for i, plane in enumerate(used):
-        filters = theirs[:, i]
-        if plane == colour:  # 1 at komi -7, of black, 0 at 7, of white
-            ours[:, _BOARD] += filters * (_HALF_POINTS + _OFFSET) / (2 * _HALF_POINTS)
-            ours[:, _KOMI] -= filters / (2 * _HALF_POINTS * unit)
-            continue
-        position, side = divmod(plane, 2)
-        ours[:, _STONES[side]] += filters
-        if position and side:
-            ours[:, _LAST] -= filters
+    ours = torch.zeros_like(theirs)
+    for side, plane in enumerate(_STONES):
+        ours[:, plane] = theirs[:, side] + theirs[:, side + 2]
+    ours[:, _LAST] = -theirs[:, 3]  # the opponent's stones of a ply ago
+    ours[:, _BOARD] = theirs[:, colour] * (_HALF_POINTS + _OFFSET) / (2 * _HALF_POINTS)
+    ours[:, _KOMI] = -theirs[:, colour] / (2 * _HALF_POINTS * unit)  # 1 at komi -7, of black, 0 at 7, of white
     return ours

@@ -70,7 +70,8 @@ def config_of(stored: Stored, info: NetInfo) -> TowerConfig:
     block = "tower.{}.first.weight" if tower == "res" else "tower.{}.weight"
     heads = {"policy.pool.bias.weight": "pooled", "policy.weight": "flat", "policy.planes.weight": "conv"}
     head = next((head for name, head in heads.items() if name in stored), "conv")
-    filters, hidden = len(stored["tower.0.weight"]), len(stored["policy.block.weight"])
+    filters, channels = stored["tower.0.weight"].shape[:2]
+    hidden = len(stored["policy.block.weight"])
     squeeze = "tower.1.squeeze.down.weight"
     names: dict[str, Any] = {
         "kind": f"{'sep' if 'value_tower.0.weight' in stored else 'dual'}-{tower}",
@@ -91,7 +92,8 @@ def config_of(stored: Stored, info: NetInfo) -> TowerConfig:
         score="value.score.weight" in stored,
         **names,
     )
-    return config.seeing(get_game(info.game).using(info.encoder).encoder)
+    seeing_all = channels == info.planes[0]
+    return config if seeing_all else config.seeing(get_game(info.game).using(info.encoder).encoder)
 
 
 def weights_of(stored: Stored, network: TowerNetwork) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from az_engine.models.families import config_of
 from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.net.torchgraph import RecordedGraph, TorchGraph
+from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.origin import EMBEDDED, origin
@@ -145,6 +147,21 @@ def test_a_net_that_sees_stones_begins_one_that_sees_komi_and_rules() -> None:
     assert (first == mine).float().mean() > 0.8
     assert (expected["wdl"].softmax(1) - ours["wdl"].softmax(1)).abs().mean() < 0.05
     assert (expected["score"] - ours["score"]).abs().mean() < 1.5
+
+
+def test_a_net_that_looks_at_all_planes_begins_one_that_looks_at_some() -> None:
+    """As those of earlier versions did; the planes left out are empty, or nearly always."""
+    student = go(9, katago.RULES)
+    wide = TowerNetwork(replace(network(2, 16, 8), used=()), student.encoder.plane_scale)
+    saved = Checkpoint(0, {f"averaged.{k}": v for k, v in wide.state_dict().items()}, {"net": wide.config.to_json()})
+    learner = Learner(student, network(2, 16, 8), LearnerConfig())
+    learner.begin_from(seeing_rules(saved, student))
+    shown, line = np.zeros((1, *student.planes), np.uint8), empty_board(9, 9, 7.5, "japanese")
+    student.encode(student.play(line, 40), np.array([1]), np.array([0]), shown)
+    with torch.no_grad():
+        expected, ours = (each.eval().outputs(torch.from_numpy(shown)) for each in (wide, learner.averaged))
+    assert torch.allclose(expected["policy"].all(), ours["policy"].all(), atol=1e-5)
+    assert len(learner.network.config.used_planes) == 32
 
 
 @pytest.mark.slow

@@ -34,7 +34,8 @@ Where a pass would end the game and the rules let players pass in agreement, the
 the past.
 
 Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is own komi in half points
-and 128, at most 63 points, and plane 28 is none.
+and 128, at most 63 points, and plane 28 is none. They look at 32 of the 42, neither at empty ones nor at plane 26: the
+first convolution of a number that is no multiple of 16 takes twice as long.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ _workspace_go, _begin_go = PLAY.workspace, PLAY.begin
 MAX_LINES = 19  # the nets know no greater board
 _OURS, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
+_UNUSED = (7, 8, 20, 21, 26, 28, 35, 36, 38, 39)  # of RULES
 _KOMI_OFFSET = 1024
 RULES_KOMI, KOMI_UNIT = 128, 40.0  # of RULES: added to komi in half points, and what 1 to a net stands for
 _CLIP = 20
@@ -289,6 +291,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         max_moves=MAX_LINES * MAX_LINES + 1,
         history=HISTORY,
         plane_scale=scale,
+        unused=_UNUSED if ours else (),
         constants=NUM_PLANES - SPATIAL,
         constants_from=constants_of_rules if ours else None,
         knows_rules=True,
