@@ -14,6 +14,7 @@ from ...engine.errors import OptionError
 from ...engine.games import get_game
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
+from ...engine.nets.netinfo import NetInfo
 from ...engine.os.files import write_atomically
 from ..families import family_of
 from ..families.config import NetConfig
@@ -124,7 +125,8 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         raise OptionError("give a KataGo net to learn from, as in: az-engine distil b10c384.bin.gz --out RUN")
     go = get_game("go")
     student = go.sized(19).using(RULES)
-    first = None if args.init is None else seeing_rules(origin(args.init, student), student)
+    largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
+    first = None if args.init is None else seeing_rules(origin(args.init, largest), student)
     converted = convert_file(args.teacher)
     if converted.info.encoder != ENCODER:
         raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
@@ -157,7 +159,7 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
 
     for path in sorted(folder.glob("*_fp32.onnx")):
         outline, content = read_outline(path)
-        info = check_net(outline, get_game("go").sized(19))
+        info = check_net(outline, get_game("go").sized(max(NetInfo.from_metadata(outline.metadata).boards)))
         int8, compared = quantised(Converted(content, info, (), KEEP_FP32), _COMPARED)
         target = path.with_name(path.name.replace("_fp32", "_int8"))
         write_atomically(target, int8.SerializeToString())

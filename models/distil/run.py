@@ -195,11 +195,10 @@ class Distillation:
 
     def export(self) -> None:
         """Write the averaged networks."""
+        lines = tuple(sorted(board.game.planes[1] for board in self.boards))
         for learner in self.learners:
             game = self.boards[0].game.using(RULES)
-            info = learner.net_info(
-                game, name=self._name(learner), boards=tuple(range(2, 20)), trained_on=self._about()
-            )
+            info = learner.net_info(game, name=self._name(learner), boards=lines, trained_on=self._about())
             content = learner.averaged.to_onnx(info).SerializeToString()
             write_atomically(self.folder / f"{self._name(learner)}_fp32.onnx", content)
 
