@@ -23,6 +23,8 @@ from az_engine.models.distil.command import network
 from az_engine.models.distil.games import Games
 from az_engine.models.distil.memory import Memory
 from az_engine.models.families import config_of
+from az_engine.models.families.config import NetConfig
+from az_engine.models.families.tower.config import TowerConfig
 from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.net.torchgraph import RecordedGraph, TorchGraph
@@ -36,6 +38,11 @@ from ..foreign.katago_files import random_net, to_bytes
 
 def go(lines: int, encoder: str = katago.ENCODER) -> Game:
     return get_game("go").sized(lines).using(encoder)
+
+
+def tower(config: NetConfig, game: Game) -> TowerNetwork:
+    assert isinstance(config, TowerConfig)
+    return TowerNetwork(config, game.encoder.plane_scale)
 
 
 @pytest.mark.slow
@@ -129,7 +136,7 @@ def test_a_net_that_sees_stones_begins_one_that_sees_komi_and_rules() -> None:
     saved = origin(Path(EMBEDDED), go(19, katago.RULES))
     learner = Learner(student, network(6, 64, 16), LearnerConfig())
     learner.begin_from(seeing_rules(saved, student))
-    theirs = TowerNetwork(config_of(saved.state["net"]), stones.encoder.plane_scale)
+    theirs = tower(config_of(saved.state["net"]), stones)
     theirs.load_state_dict({k.removeprefix("averaged."): v for k, v in saved.tensors.items()})
     random, line = np.random.default_rng(5), stones.initial()
     seen, shown = np.zeros((60, *stones.planes), np.uint8), np.zeros((60, *student.planes), np.uint8)
@@ -152,7 +159,7 @@ def test_a_net_that_sees_stones_begins_one_that_sees_komi_and_rules() -> None:
 def test_a_net_that_looks_at_all_planes_begins_one_that_looks_at_some() -> None:
     """As those of earlier versions did; the planes left out are empty, or nearly always."""
     student = go(9, katago.RULES)
-    wide = TowerNetwork(replace(network(2, 16, 8), used=()), student.encoder.plane_scale)
+    wide = tower(replace(network(2, 16, 8), used=()), student)
     saved = Checkpoint(0, {f"averaged.{k}": v for k, v in wide.state_dict().items()}, {"net": wide.config.to_json()})
     learner = Learner(student, network(2, 16, 8), LearnerConfig())
     learner.begin_from(seeing_rules(saved, student))
