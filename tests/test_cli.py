@@ -377,12 +377,26 @@ def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
 @pytest.mark.parametrize("words", ["nets", "nets --help", "--help", "version", "check --programs", "play --visits 1"])
 @pytest.mark.parametrize(("end", "reason"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
 def test_an_output_that_takes_nothing_is_one_sentence(words: str, end: str, reason: str) -> None:
-    command = f"{shlex.quote(sys.executable)} -m az_engine {words} </dev/null {end}"
-    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    said = f"az-engine: the output cannot be written ({reason}); make room, or write it elsewhere\n"
-    assert (done.returncode, done.stderr.splitlines(keepends=True)[-1:]) == (1, [said])
+    done = sh(f"{shlex.quote(sys.executable)} -m az_engine {words} </dev/null {end}")
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (1, [no_room(reason)])
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize(("protocol", "word"), [("uci", "uci"), ("usi", "usi"), ("gtp", "name"), ("analysis", "{}")])
+def test_a_conversation_whose_output_is_full_is_one_sentence(protocol: str, word: str) -> None:
+    done = sh(f"echo '{word}' | {shlex.quote(sys.executable)} -m az_engine {protocol} >/dev/full")
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (1, [no_room("No space left on device")])
+
+
+def sh(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+
+
+def no_room(reason: str) -> str:
+    return f"az-engine: the output cannot be written ({reason}); make room, or write it elsewhere"
 
 
 COMMAND = r"((?:[A-Z_]+=\S+ )*(?:\./)?az-engine(?:-\w+)?(?: .*|$))"
