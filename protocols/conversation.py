@@ -40,8 +40,7 @@ def add_arguments(protocol: str, parser: argparse.ArgumentParser) -> None:
 
 
 def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Namespace) -> NoReturn:
-    """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug or where the
-    output is full.
+    """Talk on stdin and stdout until ``quit``, then end the process: status 0, 1 after a bug or a full output.
 
     Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a
     flag that means nothing to the game.
@@ -61,8 +60,7 @@ def talk(
     early_s: float | None = None,
     prepare: Callable[[], object] | None = None,
 ) -> NoReturn:
-    """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug or where the
-    output is full.
+    """Hold a conversation on stdin and stdout, then end the process: status 0, 1 after a bug or a full output.
 
     early_s: seconds after which the engine is loaded if no line has asked for it; None: never. prepare: what is done,
     and may take long, before the first line is read.

@@ -23,6 +23,7 @@ from ...cluster import RAY_HELP
 from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.os.files import write_atomically
+from ...engine.records.formats import is_record
 from ...engine.records.record import Record
 from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
@@ -139,6 +140,7 @@ def main(args: argparse.Namespace) -> int:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
     if not 0 <= args.margin <= 60:
         raise OptionError(f"--margin must be 0 to 60 seconds, not {args.margin:g}")
+    _check_out(args.out)
     game, start = variant(args)
     settings = _settings(args, game)
     for player in settings.players:
@@ -173,6 +175,15 @@ def main(args: argparse.Namespace) -> int:
     if journal is not None:
         journal.close()
     return 130 if interrupted else 0
+
+
+def _check_out(out: Path | None) -> None:
+    """Errors: OptionError for a name that is meant to be a file's."""
+    if out is None or out.is_dir():
+        return
+    forms = [form for name in game_names() for form in get_game(name).record_formats]
+    if out.suffix.lower() == ".json" or is_record(forms, out):
+        raise OptionError(f"--out is a folder, for the games, the journal and the result, not a file: --out {out.stem}")
 
 
 def _play(args: argparse.Namespace, tournament: Tournament, show: Any, decided: Callable[[], bool]) -> None:

@@ -14,6 +14,7 @@ import chess
 import pytest
 
 import az_engine as az
+from az_engine.cli import main
 from az_engine.engine.errors import AzError, IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.records.formats import read_games
@@ -227,6 +228,29 @@ def test_by_a_pipe() -> None:
     wrong = subprocess.run([*command, "--side", "left"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("az-engine: there is no side 'left'; choose among white, black, first")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--net missing.onnx", "cannot read the net 'missing.onnx': there is no such file"),
+        ("--net missing.pb.gz", "cannot read the net 'missing.pb.gz': there is no such file"),
+        ("--net .", "'.' is no folder of a self-play run"),
+        ("--net game.pgn", "'game.pgn': this is not an ONNX file or it is damaged"),
+        ("--net chess-conv --game shogi", "cannot read the net 'chess-conv': there is no such file"),
+        ("--game go --size 25", "this net plays on 9x9, 19x19, not on 25x25"),
+    ],
+)
+def test_a_net_that_cannot_play_ends_it_before_the_board(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("game.pgn").write_text("1. e4 *\n")
+    assert main(["play", *words.split()]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"az-engine: {said}")
+    assert printed.err.count("\n") == 1
 
 
 class _Slow:

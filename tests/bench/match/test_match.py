@@ -105,6 +105,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "chess has no byoyomi" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["m.pgn", "m.SGF", "m.json"])
+def test_a_file_as_out_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / name
+    assert main(["match", "-B", "uniform", "--visits", "1", "--out", str(out)]) == 2
+    said = "az-engine: --out is a folder, for the games, the journal and the result, not a file: --out m\n"
+    assert capsys.readouterr().err == said
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("game", ["chess", "shogi"])
 def test_the_book(game: str) -> None:
     seen = set()
