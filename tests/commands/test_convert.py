@@ -60,6 +60,15 @@ def test_a_cut_comment_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "C[so f]W[cc]" in said.out
 
 
+def test_an_encoding_that_was_recognised_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "game.pgn"
+    path.write_bytes('[White "Иванов, Сергей"]\n[Black "Петров, Иван"]\n\n1. e4 e5 *\n'.encode("cp1251"))
+    assert run(path, "--to", "pgn") == 0
+    said = capsys.readouterr()
+    assert said.err == "game.pgn: the file is not in UTF-8 and is read as Windows-1251 (Cyrillic)\n"
+    assert '[White "Иванов, Сергей"]' in said.out
+
+
 def test_a_suffix_that_no_format_of_the_game_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "game.txt").write_text("b2 a1\n")
     assert DIRECTORY.is_dir()  # of the game tictactoe

@@ -73,6 +73,8 @@ def main(args: argparse.Namespace) -> int:
                 review.console.print(problem, style="yellow")
                 continue
             damaged += bool(record.fault)
+            if record.note:
+                review.console.print(f"{args.source.name}: {record.note}", style="yellow", soft_wrap=True)
             if record.fault:
                 text = f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed"
                 review.console.print(text, style="yellow")
