@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ...cluster import RAY_HELP
-from ...engine.errors import OptionError
+from ...engine.errors import OptionError, counted
 from ...engine.games import game_names, get_game
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import is_record
@@ -165,7 +165,10 @@ def main(args: argparse.Namespace) -> int:
     if args.out is not None:
         write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
     if summary["duplicates"]:
-        print(f"{summary['duplicates']} games repeat others move for move; take more openings", file=sys.stderr)
+        repeats = (
+            "1 game repeats another" if summary["duplicates"] == 1 else f"{summary['duplicates']} games repeat others"
+        )
+        print(f"{repeats} move for move; take more openings", file=sys.stderr)
     if interrupted and args.out is not None:
         print("stopped; give the same command to go on", file=sys.stderr)
     if args.json:
@@ -280,7 +283,7 @@ def _live(tournament: Tournament, test: Sprt | None) -> Iterator[Any]:
     console, due, players = Console(stderr=True), time.monotonic() + _LINE_SECONDS, tournament.settings.players
 
     def state() -> str:
-        text = f"{len(tournament.finished)} of {len(tournament.plan)} games"
+        text = f"{len(tournament.finished)} of {counted(len(tournament.plan), 'game')}"
         return text if test is None else f"{text}; {sprt_state(test, tournament.finished)}"
 
     def picture() -> Group:

@@ -59,7 +59,7 @@ def test_a_bad_move_gets_one_sentence_and_loses_nothing() -> None:
     assert "'Ke3' is not a legal move here; type moves" in said
     assert "'what' is no move; write it as Nf3 or g1f3;" in said
     assert "several pieces can play 'Nd2'; say which" in said
-    assert said.endswith("1 moves: Nbd2\n")
+    assert said.endswith("1 move: Nbd2\n")
 
 
 def test_commands_of_a_game() -> None:
@@ -69,6 +69,12 @@ def test_commands_of_a_game() -> None:
     assert "Na3 Nc3 Nf3 Nh3" in said
     assert "White resigns." in said
     assert "there is nothing to take back" in said
+
+
+def test_one_move_is_no_moves() -> None:
+    _, said = played("go5", "both", ["C3", "undo", "pass", "pass"], komi=1)
+    assert "took back 1 of 1 move\n" in said
+    assert "White wins by 1 point.\n" in said
 
 
 @pytest.mark.parametrize(
@@ -151,7 +157,7 @@ def test_ctrl_c_ends_the_game_with_its_moves() -> None:
         raise KeyboardInterrupt
 
     status, said = played("chess", "both", lines())
-    assert (status, said.splitlines()[-1]) == (130, "1 moves: d4")
+    assert (status, said.splitlines()[-1]) == (130, "1 move: d4")
 
 
 def test_go_with_a_handicap() -> None:

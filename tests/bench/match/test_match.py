@@ -92,7 +92,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     result = json.loads(output.out)
     assert re.match(r"(\d of 3 games: X \+\d =\d -\d, \S+ \+\d =\d -\d\n){3}", output.err), output.err
     assert result["wins"] + result["draws"] + result["losses"] == 3
-    assert result["A"] == {"name": "X", "limit": "1 nodes", "faults": {}}
+    assert result["A"] == {"name": "X", "limit": "1 node", "faults": {}}
     assert json.loads((out / "result.json").read_text()) == result
     assert (out / "games.pgn").read_text().count("[Event ") == 3
     assert main([*words, "--out", str(out), "--seed", "5"]) == 2
