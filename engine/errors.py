@@ -63,3 +63,8 @@ def quoted(text: str, most: int = 60) -> str:
     """Input for an error message: printable, and at most so many characters long."""
     shown = text if len(text) <= most else text[: most - 3] + "..."
     return ascii(shown)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts, of regular plural: ``1 move``, ``1,200 moves``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

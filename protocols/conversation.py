@@ -40,7 +40,7 @@ def add_arguments(protocol: str, parser: argparse.ArgumentParser) -> None:
 
 
 def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Namespace) -> NoReturn:
-    """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
+    """Talk on stdin and stdout until ``quit``, then end the process: status 0, 1 after a bug or a full output.
 
     Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a
     flag that means nothing to the game.
@@ -60,7 +60,7 @@ def talk(
     early_s: float | None = None,
     prepare: Callable[[], object] | None = None,
 ) -> NoReturn:
-    """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug.
+    """Hold a conversation on stdin and stdout, then end the process: status 0, 1 after a bug or a full output.
 
     early_s: seconds after which the engine is loaded if no line has asked for it; None: never. prepare: what is done,
     and may take long, before the first line is read.
@@ -75,6 +75,9 @@ def talk(
     if early_s is not None:
         session.load_early(early_s)
     status = session.run(LineReader(0))
+    if writer.fault:
+        session.write_stderr(f"the output cannot be written ({writer.fault}); make room, or write it elsewhere")
+        status = 1
     if sys.stderr is not None:
         sys.stderr.flush()
     # Skip the interpreter's own end: cleaning up after numba takes 0.3 s, for which a GUI waits, and a compile or the

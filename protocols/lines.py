@@ -7,6 +7,7 @@ whole replies under one lock, :class:`LineReader` reads on its own thread and ne
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -21,6 +22,7 @@ from ..engine.os.system import wait_for_hang_up
 
 MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOGGED = 4096  # characters of a line that the log keeps
 
 # Control characters mean nothing in any of the protocols; a lone carriage return separates words.
@@ -96,6 +98,7 @@ class LineWriter:
         self.descriptor = descriptor
         self._lock = threading.Lock()
         self.closed = descriptor is None  # nothing is written any more
+        self.fault = ""  # why, where there is no room
         self.log: TrafficLog | None = None
 
     def close(self) -> None:
@@ -126,8 +129,9 @@ class LineWriter:
             try:
                 while data:
                     data = data[os.write(self.descriptor, data) :]
-            except OSError:  # closed pipe, terminal gone, disk full: the same for us
+            except OSError as error:  # closed pipe, terminal gone, disk full: the same for us
                 self.closed = True
+                self.fault = (error.strerror or str(error)) if error.errno in _NO_ROOM else ""
                 return False
             if self.log is not None:
                 self.log.record(">", reply)

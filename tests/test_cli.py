@@ -183,6 +183,14 @@ def test_a_mistyped_option_or_choice_gets_the_nearest(
     assert f"(did you mean {meant}?)" in capsys.readouterr().err
 
 
+def test_options_that_share_little_but_dashes_are_not_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["uci", "--foo"])
+    assert capsys.readouterr().err == (
+        "az-engine uci: unrecognized arguments: --foo\naz-engine uci --help shows the arguments\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -218,6 +226,22 @@ def test_bash_completes_through_its_script(tmp_path: Path) -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["version"]) == 0
     assert capsys.readouterr().out.startswith(f"az-engine {__version__} (Python 3.")
+
+
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_the_version_takes_no_arguments(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([word, "--x"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("az-engine version: unrecognized arguments: --x\n")
+
+
+def test_an_option_without_a_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--game", "go"]) == 2
+    assert capsys.readouterr().err == (
+        "az-engine: --game is no command, and one comes first, as in az-engine play --game go; "
+        "az-engine --help lists them\n"
+    )
 
 
 def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -346,6 +370,33 @@ def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
     errors = process.stderr.read()
     process.stderr.close()
     assert (process.wait(), errors) == (0, b"")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize("words", ["nets", "nets --help", "--help", "version", "check --programs", "play --visits 1"])
+@pytest.mark.parametrize(("end", "reason"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
+def test_an_output_that_takes_nothing_is_one_sentence(words: str, end: str, reason: str) -> None:
+    done = sh(f"{shlex.quote(sys.executable)} -m az_engine {words} </dev/null {end}")
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (1, [no_room(reason)])
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize(("protocol", "word"), [("uci", "uci"), ("usi", "usi"), ("gtp", "name"), ("analysis", "{}")])
+def test_a_conversation_whose_output_is_full_is_one_sentence(protocol: str, word: str) -> None:
+    done = sh(f"echo '{word}' | {shlex.quote(sys.executable)} -m az_engine {protocol} >/dev/full")
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (1, [no_room("No space left on device")])
+
+
+def sh(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+
+
+def no_room(reason: str) -> str:
+    return f"az-engine: the output cannot be written ({reason}); make room, or write it elsewhere"
 
 
 COMMAND = r"((?:[A-Z_]+=\S+ )*(?:\./)?az-engine(?:-\w+)?(?: .*|$))"

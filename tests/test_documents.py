@@ -23,6 +23,12 @@ def test_readme_and_guides_are_short() -> None:
     assert sum(len(path.read_text().split()) for path in guides) <= 12_000
 
 
+def test_a_command_of_the_tests_says_what_it_needs() -> None:
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for paragraph in path.read_text().split("\n\n"):
+            assert "python -m tests." not in paragraph or "the extra `test`" in paragraph, path
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):

@@ -20,9 +20,10 @@ from rich.live import Live
 from rich.text import Text
 
 from ...cluster import RAY_HELP
-from ...engine.errors import OptionError
+from ...engine.errors import OptionError, counted
 from ...engine.games import game_names, get_game
 from ...engine.os.files import write_atomically
+from ...engine.records.formats import is_record
 from ...engine.records.record import Record
 from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
@@ -139,6 +140,7 @@ def main(args: argparse.Namespace) -> int:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
     if not 0 <= args.margin <= 60:
         raise OptionError(f"--margin must be 0 to 60 seconds, not {args.margin:g}")
+    _check_out(args.out)
     game, start = variant(args)
     settings = _settings(args, game)
     for player in settings.players:
@@ -163,7 +165,10 @@ def main(args: argparse.Namespace) -> int:
     if args.out is not None:
         write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
     if summary["duplicates"]:
-        print(f"{summary['duplicates']} games repeat others move for move; take more openings", file=sys.stderr)
+        repeats = (
+            "1 game repeats another" if summary["duplicates"] == 1 else f"{summary['duplicates']} games repeat others"
+        )
+        print(f"{repeats} move for move; take more openings", file=sys.stderr)
     if interrupted and args.out is not None:
         print("stopped; give the same command to go on", file=sys.stderr)
     if args.json:
@@ -173,6 +178,15 @@ def main(args: argparse.Namespace) -> int:
     if journal is not None:
         journal.close()
     return 130 if interrupted else 0
+
+
+def _check_out(out: Path | None) -> None:
+    """Errors: OptionError for a name that is meant to be a file's."""
+    if out is None or out.is_dir():
+        return
+    forms = [form for name in game_names() for form in get_game(name).record_formats]
+    if out.suffix.lower() == ".json" or is_record(forms, out):
+        raise OptionError(f"--out is a folder, for the games, the journal and the result, not a file: --out {out.stem}")
 
 
 def _play(args: argparse.Namespace, tournament: Tournament, show: Any, decided: Callable[[], bool]) -> None:
@@ -269,7 +283,7 @@ def _live(tournament: Tournament, test: Sprt | None) -> Iterator[Any]:
     console, due, players = Console(stderr=True), time.monotonic() + _LINE_SECONDS, tournament.settings.players
 
     def state() -> str:
-        text = f"{len(tournament.finished)} of {len(tournament.plan)} games"
+        text = f"{len(tournament.finished)} of {counted(len(tournament.plan), 'game')}"
         return text if test is None else f"{text}; {sprt_state(test, tournament.finished)}"
 
     def picture() -> Group:

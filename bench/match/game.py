@@ -358,5 +358,7 @@ def thought(answer: Answer) -> str:
     parts += [] if best.mean is None else [f"Q {best.mean:+.4f}"]
     parts += [] if best.lead is None else [f"{best.lead:+.1f} points"]
     parts += [] if best.depth is None else [f"depth {best.depth}"]
-    parts += [f"{best.nodes} visits"] if best.chance is not None and best.nodes is not None else []
+    parts += (
+        [f"{best.nodes} visit{'s' * (best.nodes != 1)}"] if best.chance is not None and best.nodes is not None else []
+    )
     return ", ".join(parts)

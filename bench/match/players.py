@@ -74,6 +74,11 @@ class MoveLimit:
         return any(x is not None for x in (self.nodes, self.depth, self.movetime_ms, self.base_ms))
 
     def __str__(self) -> str:
+        return f"1 node{self.key[7:]}" if self.key.startswith("1 nodes") else self.key
+
+    @property
+    def key(self) -> str:
+        """The limit in words, as the journals of matches have it."""
         parts = [(self.nodes, "{} nodes"), (self.depth, "depth {}"), (self.movetime_ms, "{} ms a move")]
         shown = [form.format(number) for number, form in parts if number is not None]
         if self.byoyomi_ms:
@@ -133,7 +138,7 @@ class PlayerSpec:
 
     def describe(self) -> dict[str, object]:
         """The values that must be equal for a later run to be the same player's, JSON-ready."""
-        return asdict(self) | {"command": list(self.command), "limit": str(self.limit)}
+        return asdict(self) | {"command": list(self.command), "limit": self.limit.key}
 
 
 def parse_seconds(text: str) -> int:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ...engine.errors import EngineProcessError, OptionError
+from ...engine.errors import EngineProcessError, OptionError, counted
 from ...engine.limits import Limits
 from ..match.players import MoveLimit, Player, PlayerSpec, launch, parse_spec
 
@@ -65,7 +65,7 @@ def track(items: Sequence[_T], name: str) -> Iterator[_T]:
     with progress() as bar:
         for number, item in enumerate(bar.track(items, description=name)):
             if not sys.stderr.isatty() and time.monotonic() > shown + LINE_S:
-                print(f"{name}: {number} of {len(items)} positions", file=sys.stderr, flush=True)
+                print(f"{name}: {number} of {counted(len(items), 'position')}", file=sys.stderr, flush=True)
                 shown = time.monotonic()
             yield item
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...engine.blocking import search as searched
 from ...engine.engine import Engine
-from ...engine.errors import EngineProcessError, OptionError
+from ...engine.errors import EngineProcessError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.limits import Limits
@@ -221,7 +221,7 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
     first = statistics.median(chosen)
     note = (
         f"computed by one thread; worst {max(times):.1f} ms of {_PAUSES}; a stop ends the first {first:.1f}; "
-        f"{nodes:,} nodes, of which {left:,} stay"
+        f"{counted(nodes, 'node')}, of which {left:,} stay"
     )
     return Measurement(f"pause, {megabytes} MiB", statistics.median(times), "ms", note=note)
 

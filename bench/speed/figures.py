@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ... import __version__
-from ...engine.errors import AzError
+from ...engine.errors import AzError, counted
 from ...engine.kernels.cache import cores
 from ...engine.os.files import check_writable, write_atomically
 from ...engine.os.system import cpu_name
@@ -72,7 +72,7 @@ def table(benches: Sequence[str]) -> str:
             "",
             "`az-engine bench figures --out docs/results/figures.md` measured all of these and wrote this file:",
             f"az-engine {__version__}, {today}, Python {platform.python_version()}, {platform.system()}, {cpu_name()},",
-            f"{cores()} cores. Load average of the machine over 15 minutes: {load} before, {_load()} after.",
+            f"{counted(cores(), 'core')}. Load average of the machine over 15 minutes: {load} before, {_load()} after.",
             "On a machine with other work read the ratios: both sides of each ran in turns in the same run.",
             "",
             "| `az-engine bench` | what | value | ratio to a limit or peer |",

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from ...engine.errors import OptionError
+from ...engine.errors import OptionError, counted
 from ...engine.games import get_game
 from ...engine.os.process import module_command
 from ..match.game import EnginePool, MatchSettings
@@ -57,6 +57,9 @@ def _of(where: str, spec: PlayerSpec, game: str, games: int) -> Measurement:
     total, cpu = time.perf_counter() - began, time.process_time() - cpu
     times = [seconds for game in tournament.finished for seconds in game.record.times if seconds is not None]
     moves = len(times)
-    note = f"{moves} moves of {games} games, one visit each; CPU of this process {1000 * cpu / moves:.2f} ms a move"
+    note = (
+        f"{counted(moves, 'move')} of {counted(games, 'game')}, one visit each; "
+        f"CPU of this process {1000 * cpu / moves:.2f} ms a move"
+    )
     overhead = 1000 * (total - sum(times)) / moves
     return Measurement(f"match, {where}", overhead, "ms/move", "the players", 1000 * sum(times) / moves, note=note)

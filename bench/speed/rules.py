@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
+from ...engine.errors import AzError, DataError, EngineProcessError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.rules import line_of
@@ -315,5 +315,5 @@ def _random_games(game: Game, rounds: int) -> Iterator[Measurement]:
         moves = game.random_games(count, seed)
         speeds.append(moves / (time.perf_counter() - start))
     size = "x".join(str(n) for n in game.planes[1:])
-    how = f"{count:,} games of random legal moves a round, one thread, median of {rounds}"
+    how = f"{counted(count, 'game')} of random legal moves a round, one thread, median of {rounds}"
     yield Measurement(f"rules, {game.name} {size}", statistics.median(speeds), "moves/s", note=how)

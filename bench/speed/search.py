@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import NetError, OptionError
+from ...engine.errors import NetError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
@@ -117,7 +117,7 @@ def _tree(game: Game, simulations: int, rounds: int, mate_plies: int) -> Iterato
         share = statistics.median(one / other for other, one in speeds)
         yield Measurement(name, speed, "simulations/s", "the same without mates", bare, how, share)
     size = (nodes * NODE.itemsize + edges * EDGE.itemsize) / nodes
-    yield Measurement("tree, memory", size, "bytes/node", note=f"{nodes:,} nodes, {edges:,} edges")
+    yield Measurement("tree, memory", size, "bytes/node", note=f"{counted(nodes, 'node')}, {counted(edges, 'edge')}")
 
 
 def _grow(game: Game, line: State, simulations: int, grown: Tree, mate_plies: int) -> None:

@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Iterator
 
-from ...engine.errors import NetError, OptionError
+from ...engine.errors import NetError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.onnx.evaluator import OnnxEvaluator
@@ -97,7 +97,8 @@ def _speed(game: Game, args: argparse.Namespace) -> Iterator[Measurement]:
     board = "x".join(map(str, game.planes[1:]))
     how = (
         f"{evaluator.info.name or evaluator.path.name} ({evaluator.info.architecture} {evaluator.info.quantisation}), "
-        f"{args.games} games side by side, {args.visits} visits a move, median of {args.rounds} rounds in turns with "
+        f"{counted(args.games, 'game')} side by side, {counted(args.visits, 'visit')} a move, "
+        f"median of {args.rounds} rounds in turns with "
         "the peer"
     )
     what = f"self-play, {game.name} {board}"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...engine.errors import EngineProcessError, OptionError
+from ...engine.errors import EngineProcessError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.weights import load_evaluator
@@ -122,7 +122,7 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
             f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {compiling} lines on stdout about compiling"
         )
     stops = _stop_times(args)
-    how = f"{talk.think} in {args.stops} positions, stopped after 20 to 300 ms"
+    how = f"{talk.think} in {counted(args.stops, 'position')}, stopped after 20 to 300 ms"
     for percent in (50, 95, 100):
         name = {50: "median", 95: "95th percentile", 100: "worst"}[percent]
         yield Measurement(f"{stopped_by}, {name}", 1000 * percentile(stops, percent), "ms", note=how)

@@ -14,8 +14,9 @@ from ..games.base import Game
 from ..games.encoder import GAME_ENCODER
 from .evaluator import Evaluator, UniformEvaluator
 from .families import find_family
-from .file.conversion import native_net
-from .file.netfile import EMBEDDED, read_outline
+from .file.conversion import is_foreign, native_net
+from .file.fit import check_net
+from .file.netfile import EMBEDDED, read_net_file, read_outline
 from .netinfo import ENCODER
 from .onnx.evaluator import OnnxEvaluator
 from .onnx.session import PROVIDERS, uses_gpu
@@ -58,22 +59,44 @@ def net_path(
     if weights == "uniform":
         return None
     if weights:
-        named = other_nets(game.name).get(weights)
-        if named is not None:
-            return named
-        path = Path(weights)
-        with contextlib.suppress(RuntimeError):  # "~" of an unknown user
-            path = path.expanduser()
+        path = _path_of(weights, game)
+        if path.parent == EMBEDDED:
+            return path
         try:
-            if path.is_dir():
-                return net_of_run(path)
             return native_net(path, tell, int8=int8 and not uses_gpu(provider))
-        except OSError as error:  # such as a name too long for a file
+        except OSError as error:
             raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
     embedded = embedded_net(game.name, provider)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
     return embedded
+
+
+def _path_of(weights: str, game: Game) -> Path:
+    """The file that a ``WeightsFile`` setting names by a name or a path, also another program's. Errors: NetError."""
+    if (named := other_nets(game.name).get(weights)) is not None:
+        return named
+    path = Path(weights)
+    with contextlib.suppress(RuntimeError):  # "~" of an unknown user
+        path = path.expanduser()
+    try:
+        return net_of_run(path) if path.is_dir() else path
+    except OSError as error:  # such as a name too long for a file
+        raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
+
+
+def check_weights(weights: str, game: Game) -> None:
+    """Look at the file that a ``WeightsFile`` setting names, without loading or converting it: takes no time.
+
+    Errors: NetError where it cannot be read, is no net, or does not fit the game; what is wrong with another program's
+    net comes out when it is converted.
+    """
+    if weights == "uniform":
+        return
+    path = _path_of(weights, game) if weights else net_path("", game)
+    assert path is not None
+    if not is_foreign(read_net_file(path)):
+        check_net(read_outline(path)[0], game)
 
 
 def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:

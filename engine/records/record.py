@@ -99,6 +99,7 @@ class Record:
     names: tuple[str, str] = ("", "")  # of the first and the second player
     headers: dict[str, str] = field(default_factory=dict)  # by PGN's names: Event, Site, Date, TimeControl ...
     fault: str = ""  # one sentence: why some of the text was not read
+    note: str = field(default="", compare=False)  # one sentence: how the text was read, where that is a guess
     source: str = field(default="", compare=False)  # name of the format that it was read from
 
     @classmethod

@@ -26,6 +26,8 @@ _FIRST_LEVEL = {
     "cp932": ("euc_jp", 0xB0, 0xCF),
     "eucjp": ("euc_jp", 0xB0, 0xCF),
 }
+_CYRILLIC = re.compile("[\u0400-\u045f\u0490\u0491]+")
+_CYRILLIC_WORD = re.compile("[\u0400-\u042f]?[\u0430-\u045f]{3,}")
 _UNDEFINED = re.compile("[\x81\x8d\x8f\x90\x9d]")  # bytes without a character in Windows-1252
 
 
@@ -80,6 +82,21 @@ def decode_latin(data: bytes) -> str:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
         return text if _UNDEFINED.search(text) else data.decode("cp1252")
+
+
+def is_cyrillic(data: bytes) -> bool:
+    """Whether text in Latin letters and others that are no UTF-8 is surely Windows-1251.
+
+    So it is where words are of either alphabet alone, two or more have the length and the capitals of Cyrillic ones,
+    and the frequencies of their letters fit: the words of Latin-1 mix both halves of the table.
+    """
+    words = [word for word in _words(data) if not word.isascii()]
+    usual = sum(bool(_CYRILLIC_WORD.fullmatch(word)) for word in words)
+    return usual > 1 and all(map(_CYRILLIC.fullmatch, words)) and detect(foreign_of(data)).lower() == "windows-1251"
+
+
+def _words(data: bytes) -> list[str]:
+    return re.findall(r"[^\W\d_]+", data.decode("cp1251", "replace"))
 
 
 def detect(data: bytes) -> str:
@@ -159,13 +176,18 @@ def lines_of(text: str) -> list[str]:
 
 
 class BoundedLines:
-    """The lines of a stream with bounds on lines and games; each is UTF-8 or else Latin-1, or the whole is Unicode."""
+    """The lines of a stream with bounds on lines and games; each is UTF-8 or else Latin-1, or the whole is Unicode.
+
+    Where the beginning is surely Windows-1251, lines in Cyrillic are that, and ``note`` says so.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         begin = stream.read(_SAMPLE)
         self._raw = unicode_of(begin) in (None, "utf-8-sig")
         encoding = "latin-1" if self._raw else unicode_of(begin)
         begin = begin.removeprefix(codecs.BOM_UTF8)
+        self._cyrillic = self._raw and not is_utf8(begin) and is_cyrillic(begin)
+        self.note = "the file is not in UTF-8 and is read as Windows-1251 (Cyrillic)" if self._cyrillic else ""
         joined = io.BufferedReader(cast("io.RawIOBase", _Joined(begin, stream)))
         self._text = io.TextIOWrapper(joined, encoding, "replace")
         self.number = 0  # of the last line
@@ -182,7 +204,16 @@ class BoundedLines:
         self._left -= len(line)
         if len(line) == MAX_LINE or self._left < 0:
             raise DataError(f"line {self.number}: a line or a game is longer than any can be")
-        return decode_latin(line.encode("latin-1")) if self._raw and not line.isascii() else line
+        if not self._raw or line.isascii():
+            return line
+        data = line.encode("latin-1")
+        if (
+            self._cyrillic
+            and not is_utf8(data)
+            and all(word.isascii() or _CYRILLIC.fullmatch(word) for word in _words(data))
+        ):
+            return data.decode("cp1251", "replace")
+        return decode_latin(data)
 
 
 class _Joined(io.RawIOBase):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError, PositionError
+from ...engine.errors import DataError, PositionError, counted
 from ...engine.games.base import Game, State
 from ...engine.records.formats import read_games
 from ...engine.records.record import Record
@@ -75,9 +75,8 @@ def read_files(
     if not all(part.states for part in parts):
         raise DataError(f"{count} finished games are too few: every {HOLDOUT_EVERY}th is held out; give at least 8")
     kinds = sorted({path.suffix.lower().removeprefix(".").upper() for path in paths})
-    text = (
-        f"{sum(map(len, parts[0].moves)):,} positions of {len(parts[0].results):,} games from {'/'.join(kinds)} files"
-    )
+    games = counted(len(parts[0].results), "game")
+    text = f"{counted(sum(map(len, parts[0].moves)), 'position')} of {games} from {'/'.join(kinds)} files"
     return _positions(game, parts[0], text, mask), _positions(game, parts[1], text, mask)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
+from ...engine.errors import DataError, counted
 from ...engine.games.base import Game, State
 from ...engine.os.files import write_atomically
 from ...engine.settings import check, setting
@@ -197,7 +197,7 @@ class ShardFormat:
                 check_openings(path, games)
                 openings |= openings_of(games)
         games = training.games
-        text = f"{len(games):,} positions of {len(np.unique(games['game'])):,} labelled games"
+        text = f"{counted(len(games), 'position')} of {counted(len(np.unique(games['game'])), 'labelled game')}"
         train = with_openings(training.positions(text), games, openings)
         return train, with_openings(kept.positions(text), kept.games, openings)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...engine.errors import NetError, OptionError
+from ...engine.errors import NetError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
@@ -113,7 +113,7 @@ def parity(converted: Converted) -> str:
         ):
             worst[name] = max(worst[name], float(np.abs(ours - theirs).max()))
     differences = ", ".join(f"{name} {value:.1e}" for name, value in worst.items())
-    return f"parity: onnxruntime and ONNX's reference differ at most by {differences} on {number} positions"
+    return f"parity: onnxruntime and ONNX's reference differ at most by {differences} on {counted(number, 'position')}"
 
 
 def _whole_batches(game: Game) -> int:
@@ -144,7 +144,7 @@ class Compared:
         """What ``import --int8`` prints; speeds: positions a second, int8 and fp32."""
         agreement = self.agreement
         return (
-            f"int8 on {len(self.positions.planes)} positions ({self.size}): the same best move in "
+            f"int8 on {counted(len(self.positions.planes), 'position')} ({self.size}): the same best move in "
             f"{agreement.top1:.1%}, KL of the policy {agreement.kl:.4f}, value differs by {agreement.value:.4f}; "
             f"{speeds[0]:,.0f} positions/s, fp32 {speeds[1]:,.0f} (one thread, batch 8)"
         )

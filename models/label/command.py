@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ...cluster import RAY_HELP
-from ...engine.errors import OptionError
+from ...engine.errors import OptionError, counted
 from ...engine.games import game_names
 from ...engine.nets.opinions import RawNet
 from ..data.shards import Records
@@ -104,7 +104,7 @@ def job_of(args: argparse.Namespace, say: Callable[[str], None]) -> Job:
     game = args.game if args.size is None else f"{args.game}{args.size}"
     job = Job(source, teacher, game, seed=args.seed, provider=args.provider)
     if not 0 <= args.multipv <= job.form.lines:
-        raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {job.form.lines} moves")
+        raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {counted(job.form.lines, 'move')}")
     for flag, given in {"--processes": args.processes, "--shard-positions": args.shard_positions}.items():
         if given is not None and given < 1:
             raise OptionError(f"{flag} is {given}; give 1 or more")
@@ -152,7 +152,7 @@ def main(args: argparse.Namespace) -> int:
                     writer.add(records)
                     made += len(records)
                     seconds = time.monotonic() - begun
-                    speed = f"{made:,} positions, {made / seconds:,.0f}/s"
+                    speed = f"{counted(made, 'position')}, {made / seconds:,.0f}/s"
                     progress.update(bar, completed=min(done(), total), speed=speed)
                     if seconds >= due and not console.is_terminal:
                         due = seconds + LINE_SECONDS
@@ -160,10 +160,10 @@ def main(args: argparse.Namespace) -> int:
             finally:
                 writer.flush()
         if signals():
-            console.print(f"stopped after {writer.positions:,} positions; give the same command to go on")
+            console.print(f"stopped after {counted(writer.positions, 'position')}; give the same command to go on")
             return 130
-    games = "" if source.alone else f" of {len(writer.tasks):,} games"
-    console.print(f"{args.out}: {writer.positions:,} positions{games}")
+    games = "" if source.alone else f" of {counted(len(writer.tasks), 'game')}"
+    console.print(f"{args.out}: {counted(writer.positions, 'position')}{games}")
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
+from ...engine.errors import DataError, counted
 from ...engine.games.base import Game, State
 from ..data.records import read_finished
 from ..data.shards import LabelFormat
@@ -40,7 +40,7 @@ def read_played(
         kept = [under_rules_of(form, game, played) for played in result]
         cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, result, strict=True))
         if cut:
-            on_problem(f"{path.name}: {cut} games are cut where the rules of labels forbid a move")
+            on_problem(f"{path.name}: {counted(cut, 'game')} cut where the rules of labels forbid a move")
         games += [played for played in kept if len(played.moves)]
     return games
 

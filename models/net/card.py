@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.errors import counted
 from ...engine.games.base import Game
 from ...engine.nets.onnx.session import raw_session
 from ...engine.os.files import write_atomically
@@ -115,7 +116,7 @@ A net for {game.name}: {net.architecture}, {learner.network.parameter_count():,}
 {net.heads}. Licence: {LICENCE}.
 
 ## What it learned from
-{train.description}; {positions:,} positions drawn in {learner.step:,} steps of {config.batch} \
+{train.description}; {counted(positions, "position")} drawn in {counted(learner.step, "step")} of {config.batch} \
 ({positions / len(train):.2f} epochs), {learner.seconds / 3600:.2f} hours on {_machine(learner)}. {about_data}
 
 ```

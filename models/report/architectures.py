@@ -27,7 +27,7 @@ from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds
 from ...bench.match.standings import ratings
 from ...bench.match.tournament import pairs_of
 from ...bench.ratings.bayes import Rating
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.os.files import write_atomically
 from ..families import config_of, family_of
@@ -111,7 +111,7 @@ def main(args: argparse.Namespace) -> int:
     if args.games:
         compared = _rated(args, compared)
     write_atomically(args.out / "architectures.json", (json.dumps(as_json(compared), indent=1) + "\n").encode())
-    length = f"{args.steps:,} steps" if args.minutes is None else f"{args.minutes:g} minutes"
+    length = counted(args.steps, "step") if args.minutes is None else f"{args.minutes:g} minutes"
     size = "" if args.shapes else f"{args.blocks} blocks of {args.filters} filters, "
     title = f"{get_game(args.game).name}: {size}{length} of training each"
     write_figure(args.out / "architectures.svg", draw(compared, title), title)

@@ -36,7 +36,7 @@ from rich.table import Table
 
 from ...bench.match.tournament import JOURNAL, SETTINGS, parse_journal, read_identity
 from ...bench.ratings.elo import Z95
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
 from ...engine.info import Calibration
@@ -124,7 +124,7 @@ def main(args: argparse.Namespace) -> int:
         print(json.dumps({**result, "tenths": shown}))
     else:
         show(result, rows)
-    title = args.title or f"Said and happened, {result['games']} games"
+    title = args.title or f"Said and happened, {counted(result['games'], 'game')}"
     lines = [["", *HEAD], *([name, *cells] for name, part in rows.items() for cells in part)]
     write_figure(args.out, draw(series, title), title, lines)
     Console(stderr=True).print(f"written: {args.out}")
@@ -282,7 +282,7 @@ def show(result: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
         for cells in part:
             table.add_row(*cells)
         console.print(table)
-    print(f"{result['games']} games, {result['positions']:,} positions")
+    print(f"{counted(result['games'], 'game')}, {counted(result['positions'], 'position')}")
     if "fit" in result:
         print("fitted to all games: " + ", ".join(f"{name} {number}" for name, number in result["fit"].items()))
 

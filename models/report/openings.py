@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games.base import Game
 from ...engine.os.files import check_writable, write_atomically
 from ..selfplay.config import load_run
@@ -224,8 +224,11 @@ def main(args: argparse.Namespace) -> int:
         results = "{first_wins}, {draws}, {second_wins}".format(**row)
         first = "-" if row["first_step"] is None else str(row["first_step"])
         rows.append([row["name"], str(row["games"]), f"{row['share']:.1%}", results, first, row["continuation"]])
-        print(f"{row['name']}: {row['games']} games ({row['share']:.1%}), {results}; {row['continuation'] or '-'}")
-    title = f"{game.name}: openings of {counts['games']:,} games against itself"
+        print(
+            f"{row['name']}: {counted(row['games'], 'game')} ({row['share']:.1%}), {results}; "
+            f"{row['continuation'] or '-'}"
+        )
+    title = f"{game.name}: openings of {counted(counts['games'], 'game')} against itself"
     write_atomically(out / FILE, (json.dumps(counts, indent=1) + "\n").encode())
     figure = draw(openings, args.points, title)
     write_figure(out / "openings.svg", figure, title)

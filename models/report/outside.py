@@ -33,7 +33,7 @@ from ...bench.match.standings import rating_text, score_between
 from ...bench.match.tournament import JOURNAL
 from ...bench.ratings.bayes import PairScore, Rating, rate
 from ...bench.ratings.elo import MatchScore
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games.base import Game
 from ...engine.nets.weights import dense_net
 from ...engine.os.files import check_writable, write_atomically
@@ -119,7 +119,7 @@ def chosen(steps: Sequence[int], count: int) -> list[int]:
 
 def outsiders(game: Game, visits: int) -> list[str]:
     """What az-engine match calls the players that this machine has; ``visits``: of the search without a net."""
-    results = [f"uniform visits={visits} name='search without a net, {visits:,} visits'"]
+    results = [f"uniform visits={visits} name='search without a net, {counted(visits, 'visit')}'"]
     if dense_net(game.name) is not None:
         results.append("raw:default name='the net inside, without a search'")
     if game.name == "go" and (path := shutil.which("gnugo") or shutil.which("gnugo", path="/usr/games")):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ...engine.errors import AzError
+from ...engine.errors import AzError, counted
 from ...engine.games import game_names, get_game
 from ...engine.games.diagram import board_rows
 from ...engine.os.files import check_writable, write_atomically
@@ -136,7 +136,7 @@ def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
         "settings": config,
         "gate": [[row["step"], bool(row["gate"]["promoted"])] for row in rows if "gate" in row],
         "elo": {
-            "network alone" if way == "raw" else f"network, {way[1:]} visits": [
+            "network alone" if way == "raw" else f"network, {counted(int(way[1:]), 'visit')}": [
                 [step, *(round(x, 1) for x in (rating.elo, rating.low, rating.high))] for step, rating in points
             ]
             for way, points in curves.items()
@@ -203,7 +203,9 @@ def _workers(folder: Path) -> list[list[str]]:
     for heartbeat in filter(None, result):
         fill = f", batches {100 * heartbeat.evaluations / heartbeat.rows:.0f} % full" if heartbeat.rows else ""
         rate = f", {heartbeat.evaluations / heartbeat.seconds:,.0f} evaluations a second" if heartbeat.seconds else ""
-        facts.append([f"worker {heartbeat.worker}", f"{heartbeat.state}, {heartbeat.games:,} games{rate}{fill}"])
+        facts.append(
+            [f"worker {heartbeat.worker}", f"{heartbeat.state}, {counted(heartbeat.games, 'game')}{rate}{fill}"]
+        )
     return facts
 
 

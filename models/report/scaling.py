@@ -28,7 +28,7 @@ from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds, parse_s
 from ...bench.match.standings import ratings
 from ...bench.match.tournament import Journal, Tournament, schedule
 from ...bench.ratings.bayes import Rating
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import game_names, get_game
 from ...engine.os.files import check_writable, write_atomically
 from .curves import FILE, Curve, Point, draw, table
@@ -99,7 +99,7 @@ def play(
     try:
         tournament.run(
             args.concurrency,
-            lambda _: console.print(f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"),
+            lambda _: console.print(f"{len(tournament.finished)} of {counted(len(tournament.plan), 'game')}", end="\r"),
         )
     finally:
         journal.close()
@@ -164,11 +164,12 @@ def main(args: argparse.Namespace) -> int:
     steps = steps_of(doublings, games)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)
-        print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")
+        print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {counted(step.rating.games, 'game')}")
     points = tuple(Point(s.amount, *(round(x, 1) for x in (s.rating.elo, s.rating.low, s.rating.high))) for s in steps)
     unit, zero = "ms" if doublings.timed else "visits", doublings.players[0].name
     curve = Curve(game, player.name, unit, zero, args.games, points)
-    title = f"{game}: {player.name}, Elo by {'time' if doublings.timed else 'visits'} a move, {args.games} games a pair"
+    by = "time" if doublings.timed else "visits"
+    title = f"{game}: {player.name}, Elo by {by} a move, {counted(args.games, 'game')} a pair"
     write_atomically(args.out / FILE, (json.dumps(curve.to_json(), indent=1) + "\n").encode())
     write_figure(args.out / "scaling.svg", draw([curve], title), title)
     write_figure(args.out / "scaling.html", draw([curve], title), title, table([curve]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
@@ -261,7 +261,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
 def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
     """Print why no step was trained. Returns the exit status: 0 when the run was to play only (NEVER)."""
     first, folder = loop.run.loop.first_positions, loop.folder
-    games = f"{loop.games:,} games with {loop.positions:,} positions are in {folder.games}"
+    games = f"{counted(loop.games, 'game')} with {counted(loop.positions, 'position')} are in {folder.games}"
     if loop.games and first >= NEVER:
         console.print(f"{games}; no step was to be trained", soft_wrap=True)
         return 0
@@ -269,7 +269,9 @@ def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
     if not loop.games:
         reason = f"no game was finished, see {folder.workers}/*.log"
     minutes = loop.run.loop.minutes
-    length, flag = (f"{minutes:g} minutes", "--minutes") if minutes else (f"{loop.run.loop.steps:,} steps", "--steps")
+    length, flag = (
+        (f"{minutes:g} minutes", "--minutes") if minutes else (counted(loop.run.loop.steps, "step"), "--steps")
+    )
     console.print(f"az-engine: nothing was learned in {length}: {reason}; give more {flag}", soft_wrap=True)
     return 1
 
@@ -298,7 +300,10 @@ def learned(loop: SelfPlayRun) -> str:
 
     visits, ratings, rated = loop.run.ladder.visits, loop.ladder.ratings(), loop.ladder.rated
     names = [searching(step, visits) for step in rated if searching(step, visits) in ratings]
-    summary = f"learned in {span(loop.learner.seconds)} from {loop.games:,} games, {loop.learner.step:,} steps: "
+    summary = (
+        f"learned in {span(loop.learner.seconds)} from {counted(loop.games, 'game')}, "
+        f"{counted(loop.learner.step, 'step')}: "
+    )
     if len(names) > 1:
         gain = ratings[names[-1]].elo - ratings[names[0]].elo
         return f"{summary}{names[-1]} is {gain:+.0f} Elo above {names[0]}"

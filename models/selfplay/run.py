@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...engine.errors import DataError, NetError
+from ...engine.errors import DataError, NetError, counted
 from ...engine.nets.evaluator import UniformEvaluator
 from ...engine.search.selfplay.games import SelfPlay
 from ..data.dataset import Positions, Sampling
@@ -220,7 +220,7 @@ class SelfPlayRun:
         if not self.games:
             return "waiting for the first games"
         if self.positions < first < NEVER:
-            return f"waiting for games: {self.positions:,} of {first:,} positions"
+            return f"waiting for games: {self.positions:,} of {counted(first, 'position')}"
         return "playing only" if first >= NEVER else "waiting for new games"
 
     def _is_held_out(self, record: GameRecord) -> bool:
@@ -246,7 +246,7 @@ class SelfPlayRun:
             self._noted_memory = True
             self.observer.on_event(
                 f"the window is bounded by window.memory_mib = {self.run.window.memory_mib}: "
-                f"{self.window.games:,} games instead of {self.window.limit:,}"
+                f"{counted(self.window.games, 'game')} instead of {self.window.limit:,}"
             )
 
     def _allowed(self) -> int:
@@ -452,7 +452,7 @@ class SelfPlayRun:
             **({"time left, about": span(max(left, 0.0))} if minutes or progress > 0.002 else {}),
             "games": f"{self.games:,}",
             "positions": f"{self.positions:,}",
-            "window": f"{self.window.games:,} games, {len(self.window):,} positions",
+            "window": f"{counted(self.window.games, 'game')}, {counted(len(self.window), 'position')}",
         }
 
     def _heartbeats(self) -> list[Heartbeat]:

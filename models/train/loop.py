@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, OptionError, counted
 from ..data.dataset import Batch, Dataset
 from ..signals import done
 from . import checkpoint
@@ -108,7 +108,7 @@ class Trainer:
         learner, length = self.learner, self.length
         if not learner.step or abs(learner.progress - before) < NOTICED:
             return ""
-        whole = f"{length.steps:,} steps" if length.steps else f"{length.minutes:.3g} minutes"
+        whole = counted(length.steps, "step") if length.steps else f"{length.minutes:.3g} minutes"
         rate = learner.rate(learner.config, learner.step, learner.progress)
         return f"the schedule now spans {whole}, {learner.progress:.0%} of it is over: the rate goes on at {rate:.2g}"
 
@@ -159,7 +159,10 @@ def run(
         raise OptionError("a run needs an end: give steps or minutes")
     fewest = min((len(part) for part in data.parts), default=0)
     if fewest < learner.config.batch:
-        raise DataError(f"{fewest} positions are fewer than one batch of {learner.config.batch}; give more data")
+        raise DataError(
+            f"there {'is' if fewest == 1 else 'are'} {counted(fewest, 'position')}, "
+            f"fewer than one batch of {learner.config.batch}; give more data"
+        )
     trainer, log = _resumed(learner, folder, length, callbacks)
     checkpoints = folder / "checkpoints"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn, Self
 
 from ...engine.clock import Stopwatch
-from ...engine.errors import EngineProcessError
+from ...engine.errors import EngineProcessError, counted
 from ..clients.uci import UciClient, parse_info
 from .api import AnswerStream, LichessApi
 from .work import Work, WorkError
@@ -158,7 +158,9 @@ class Provider:
             self._engine = self._start()
         spoke = self._engine.analyse(work, stream.send, lambda: self._newer.is_set() or stream.closed)
         if not spoke:
-            self._tell(f"{self._engine.name} has nothing to say about {work.fen} with {len(work.moves)} moves")
+            self._tell(
+                f"{self._engine.name} has nothing to say about {work.fen} with {counted(len(work.moves), 'move')}"
+            )
         stream.finish()
 
     def _refuse(self, work: str) -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...engine.blocking import search
-from ...engine.errors import DataError
+from ...engine.errors import DataError, counted
 from ...engine.info import Wdl
 from ...engine.limits import Limits
 from ...engine.params import EngineOptions
@@ -104,7 +104,9 @@ def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgemen
     if best.error is not None:
         raise best.error
     if not best.lines:
-        raise DataError(best.messages[-1] if best.messages else f"the position after {ply} moves was not searched")
+        raise DataError(
+            best.messages[-1] if best.messages else f"the position after {counted(ply, 'move')} was not searched"
+        )
     line, first = best.lines[0], sheet.turn(ply) == 0
     score, sign = line.wdl.win + line.wdl.draw / 2, 1 if first else -1
     lead = None if line.estimate is None or line.estimate.score is None else sign * line.estimate.score

@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import __version__
-from ...engine.errors import AzError, DataError, NetError, OptionError
+from ...engine.errors import AzError, DataError, NetError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
@@ -65,7 +65,7 @@ def _title(record: Record) -> str:
     """A game in a list of games."""
     names = " - ".join(name or "?" for name in record.names)
     more = (record.headers.get(header, "") for header in ("id", "Event", "Date"))
-    text = ", ".join(filter(None, (names if any(record.names) else "", *more, f"{len(record.moves)} moves")))
+    text = ", ".join(filter(None, (names if any(record.names) else "", *more, f"{counted(len(record.moves), 'move')}")))
     return text[:_TITLE]
 
 
@@ -273,7 +273,9 @@ class PageSession(Session[PageEngine]):
         game, records = read_any(self.game, self.games, content, request.text("name") or "")
         number = request.whole("number", 1, 1 << 20, 1)
         if number > len(records):
-            raise DataError(f"there are {len(records)} games, no number {number}")
+            raise DataError(
+                f"there {'is' if len(records) == 1 else 'are'} {counted(len(records), 'game')}, no number {number}"
+            )
         record = records[number - 1]
         if record.fault and not record.moves and record.root is None:
             raise DataError(record.fault)

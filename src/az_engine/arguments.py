@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _MOST_IN_USAGE = 10  # options that the line of usage names
 _LETTERS: dict[object, str] = {int: "N", float: "X"}
@@ -83,6 +86,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help shows the arguments\n")
 
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        out = sys.stderr if file is None else file
+        if message and out is not None:  # argparse's would be silent where the disk is full
+            out.write(message)
+
     def innermost(self, words: Sequence[str]) -> Parser:
         """The parser of the subcommand that these words choose; this one when they choose none."""
         parser = self
@@ -119,6 +127,7 @@ class _HelpAll(argparse.Action):
         parser.exit()
 
 
-def _meant(word: str, known: Any) -> str:
-    near = get_close_matches(word, known, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+def _meant(word: str, known: Iterable[str]) -> str:
+    names = {name.lstrip("-"): name for name in known}  # dashes alone make no two words alike
+    near = get_close_matches(word.lstrip("-"), names, 1)
+    return f" (did you mean {names[near[0]]}?)" if near else ""

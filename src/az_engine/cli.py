@@ -7,7 +7,9 @@ A command is a module with ``HELP`` (what it does, for ``--help``), ``add_argume
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -88,12 +90,34 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status: 0 success, 1 a failed check, 2 a known fault, in one sentence, 130 Ctrl-C."""
+    """Run one command; its exit status: 0 success, 1 a failed check, 2 a known fault, in one sentence, 130 Ctrl-C.
+
+    It is 1, too, where standard output is full or closed; where its reader has seen enough, 0.
+    """
     name, *arguments = [*(sys.argv[1:] if argv is None else argv)] or [START]
+    if sys.stdout is None:  # `az-engine nets >&-`, or a program without a terminal on Windows
+        sys.stdout = _ClosedOutput()
     try:
-        status = _run(name, arguments)
-        sys.stdout.flush()
-        return status
+        try:
+            return _status(name, arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `az-engine nets | head`: the reader has seen enough
+        _discard_output()
+        return 0
+    except OSError as error:
+        if not _is_output_lost():
+            raise
+        _discard_output()
+        reason = error.strerror
+    print(f"az-engine: the output cannot be written ({reason}); make room, or write it elsewhere", file=sys.stderr)
+    return 1
+
+
+def _status(name: str, arguments: list[str]) -> int:
+    """The exit status of one command; its known fault is written on stderr."""
+    try:
+        return _run(name, arguments)
     except AzError as error:
         fault = str(error)
     except ModuleNotFoundError as error:
@@ -103,11 +127,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         fault = f"{name} needs {package}, which is not installed: {_how_to_add(_EXTRA_OF[package])}"
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `az-engine nets | head`: the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     print(f"az-engine: {fault}", file=sys.stderr)
     return 2
+
+
+class _ClosedOutput(io.TextIOBase):
+    """In place of a standard output that is closed: refuses what a command writes; not one that writes nothing."""
+
+    encoding = "utf-8"
+    _refused = False
+
+    def write(self, text: str) -> int:
+        self._refused |= bool(text)
+        self.flush()
+        return 0
+
+    def flush(self) -> None:
+        if self._refused:
+            raise OSError(errno.EBADF, "it is closed")
+
+
+def _is_output_lost() -> bool:
+    """Whether standard output takes no more: what did not fit may be forgotten, so that a flush alone does not tell."""
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _discard_output() -> None:
+    """Let what was not written go nowhere, so that the end of the process does not try once more."""
+    if isinstance(sys.stdout, _ClosedOutput):
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    else:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _check_stack() -> None:
@@ -122,12 +177,13 @@ def _check_stack() -> None:
 
 
 def _run(name: str, arguments: list[str]) -> int:
-    if name == "help" and arguments:
+    if name in ("-h", "--help", "help") and arguments:
         name, arguments = arguments[0], [*arguments[1:], "--help"]
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0
     if name in ("-V", "--version", "version"):
+        Parser(prog="az-engine version", description="Print the version.").parse_args(arguments)
         print(f"az-engine {__version__} (Python {sys.version.split()[0]}, {sys.platform})")
         return 0
     command, parsed = parse(name, arguments)
@@ -158,6 +214,10 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[ModuleType, argparse.Nam
 
     Errors: AzError for an unknown command; argparse ends the process (status 2) when it does not like the arguments.
     """
+    if name.startswith("-"):
+        raise AzError(
+            f"{name} is no command, and one comes first, as in az-engine play --game go; az-engine --help lists them"
+        )
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
         meant = f" (did you mean {near[0]}?)" if near else ""

@@ -24,6 +24,7 @@ import shogi
 
 import az_engine as az
 from az_engine.api.options import Options
+from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.params import EngineOptions, SearchParams
 
@@ -331,6 +332,14 @@ def test_errors_are_one_sentence(make: Any, words: str) -> None:
 def test_what_is_no_position(engine: az.Engine) -> None:
     with pytest.raises(TypeError, match="int is no position"):
         engine.play(3, az.Limits(nodes=1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["play", "analyse", "analysis"])
+@pytest.mark.parametrize("limits", [None, 100, {"visits": 100}])
+def test_what_is_no_limits(method: str, limits: Any, engine: az.Engine) -> None:
+    if (method, limits) != ("analysis", None):  # which goes on until it is stopped
+        with pytest.raises(OptionError, match=re.escape("it must be Limits, as in Limits(visits=100)")):
+            getattr(engine, method)(az.Position("chess"), limits)
 
 
 def test_play_takes_a_board_of_python_chess(engine: az.Engine) -> None:

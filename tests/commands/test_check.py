@@ -42,6 +42,15 @@ def install(builds: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", version)
 
 
+@pytest.mark.parametrize(("number", "text"), [(1, ", 1 core, "), (2, ", 2 cores, ")])
+def test_cores_are_counted(
+    number: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "cores", lambda: number)
+    check.check_machine(check.Report(as_json=True), Installation(None, Path("/env")))
+    assert any(text in finding["text"] for finding in findings(capsys))
+
+
 @pytest.fixture
 def runtime_findings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> object:
     def look(builds: dict[str, str], providers: list[str] | None, *, nvidia: bool = False) -> tuple[Findings, bool]:

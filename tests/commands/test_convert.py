@@ -51,6 +51,24 @@ def test_a_game_without_position_lines_prints_its_usual_records(
     assert ";B[ee]" in printed
 
 
+def test_a_cut_comment_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "game.sgf"
+    path.write_text("(;GM[1]SZ[9]KM[7];B[ee];W[cc]C[so f")
+    assert run(path) == 1
+    said = capsys.readouterr()
+    assert said.err == ("game.sgf, game 1: the file ends within a comment, a move or another property, which is cut\n")
+    assert "C[so f]W[cc]" in said.out
+
+
+def test_an_encoding_that_was_recognised_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "game.pgn"
+    path.write_bytes('[White "Иванов, Сергей"]\n[Black "Петров, Иван"]\n\n1. e4 e5 *\n'.encode("cp1251"))
+    assert run(path, "--to", "pgn") == 0
+    said = capsys.readouterr()
+    assert said.err == "game.pgn: the file is not in UTF-8 and is read as Windows-1251 (Cyrillic)\n"
+    assert '[White "Иванов, Сергей"]' in said.out
+
+
 def test_a_suffix_that_no_format_of_the_game_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "game.txt").write_text("b2 a1\n")
     assert DIRECTORY.is_dir()  # of the game tictactoe

@@ -143,6 +143,7 @@ def test_all_games_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ("a.kif", '[Event "A"]\n\n1. e4 *\n', "it looks like PGN"),
         ("a.sgf", "(;GM[2]SZ[8];B[d3])", "a game of Othello"),
         ("a.csa", "<html>", "it looks like a web page"),
+        ("a.sgf", "(;GM[1]SZ[2:27];B[aa])", "a board has 2 to 25 lines, not 27"),
     ],
 )
 def test_another_game_is_refused_by_name(
@@ -151,6 +152,23 @@ def test_another_game_is_refused_by_name(
     (tmp_path / name).write_text(text)
     assert review(tmp_path / name) == 2
     assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_board_that_the_net_does_not_play_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.sgf").write_text("(;GM[1]SZ[25];B[aa];W[bb])")
+    assert main(["review", str(tmp_path / "a.sgf")]) == 2
+    assert capsys.readouterr().err == (
+        "az-engine: a.sgf is a game on 25x25, and the net plays on 7x7 to 19x19 alone; "
+        "name one that plays on 25x25 with --net\n"
+    )
+
+
+def test_a_folder_is_no_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["review", "."]) == 2
+    assert capsys.readouterr().err == "az-engine: . is a folder; name one file of games, such as game.pgn\n"
 
 
 def test_a_damaged_game_is_reviewed_up_to_the_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

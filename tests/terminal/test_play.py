@@ -14,6 +14,7 @@ import chess
 import pytest
 
 import az_engine as az
+from az_engine.cli import main
 from az_engine.engine.errors import AzError, IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.records.formats import read_games
@@ -58,7 +59,7 @@ def test_a_bad_move_gets_one_sentence_and_loses_nothing() -> None:
     assert "'Ke3' is not a legal move here; type moves" in said
     assert "'what' is no move; write it as Nf3 or g1f3;" in said
     assert "several pieces can play 'Nd2'; say which" in said
-    assert said.endswith("1 moves: Nbd2\n")
+    assert said.endswith("1 move: Nbd2\n")
 
 
 def test_commands_of_a_game() -> None:
@@ -68,6 +69,12 @@ def test_commands_of_a_game() -> None:
     assert "Na3 Nc3 Nf3 Nh3" in said
     assert "White resigns." in said
     assert "there is nothing to take back" in said
+
+
+def test_one_move_is_no_moves() -> None:
+    _, said = played("go5", "both", ["C3", "undo", "pass", "pass"], komi=1)
+    assert "took back 1 of 1 move\n" in said
+    assert "White wins by 1 point.\n" in said
 
 
 @pytest.mark.parametrize(
@@ -150,7 +157,7 @@ def test_ctrl_c_ends_the_game_with_its_moves() -> None:
         raise KeyboardInterrupt
 
     status, said = played("chess", "both", lines())
-    assert (status, said.splitlines()[-1]) == (130, "1 moves: d4")
+    assert (status, said.splitlines()[-1]) == (130, "1 move: d4")
 
 
 def test_go_with_a_handicap() -> None:
@@ -227,6 +234,29 @@ def test_by_a_pipe() -> None:
     wrong = subprocess.run([*command, "--side", "left"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("az-engine: there is no side 'left'; choose among white, black, first")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--net missing.onnx", "cannot read the net 'missing.onnx': there is no such file"),
+        ("--net missing.pb.gz", "cannot read the net 'missing.pb.gz': there is no such file"),
+        ("--net .", "'.' is no folder of a self-play run"),
+        ("--net game.pgn", "'game.pgn': this is not an ONNX file or it is damaged"),
+        ("--net chess-conv --game shogi", "cannot read the net 'chess-conv': there is no such file"),
+        ("--game go --size 25", "this net plays on 9x9, 19x19, not on 25x25"),
+    ],
+)
+def test_a_net_that_cannot_play_ends_it_before_the_board(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("game.pgn").write_text("1. e4 *\n")
+    assert main(["play", *words.split()]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"az-engine: {said}")
+    assert printed.err.count("\n") == 1
 
 
 class _Slow:

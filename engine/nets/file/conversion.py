@@ -46,7 +46,7 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: b
     if not path.is_file():
         return path  # the reader reports it
     content = read_net_file(path)
-    if not _is_foreign(content):
+    if not is_foreign(content):
         return path
     cache = private_directory()
     if cache is None:
@@ -161,7 +161,7 @@ def _prune(nets: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_foreign(content: bytes) -> bool:
+def is_foreign(content: bytes) -> bool:
     """Whether the file is another program's, by its first bytes or its ONNX inputs and outputs."""
     if content.startswith(_BEGINNINGS) or _KATAGO.match(content):
         return True

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....engine.errors import DataError, OptionError
+from ....engine.errors import DataError, OptionError, counted
 from ....engine.games.base import Game, State
 from ....engine.os.files import write_atomically
 from ..any_game import WITHOUT_SCORES, same_move
@@ -212,7 +212,7 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
         raise DataError("a game occurs in two files; remove one of them")
     records_of = {path: d for (path, _, _), d in zip(read, positions, strict=True)}
     records, kept = map(np.concatenate, zip(*hold_out(paths, records_of.__getitem__), strict=True))
-    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+    text = f"{counted(len(records), 'position')} of {counted(len(np.unique(records['game'])), 'labelled game')}"
     return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
 
 

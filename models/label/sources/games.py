@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from ....engine.errors import OptionError
+from ....engine.errors import OptionError, counted
 from ....engine.games.base import State
 from ....engine.games.outcome import RUNNING
 from ....engine.nets.opinions import RawNet
@@ -67,7 +67,9 @@ class PlayedGames(Source):
 
     def prepared(self, job: Job, say: Say) -> Self:
         if max(self.openings) > job.form.longest_opening:
-            raise OptionError(f"--openings: a record holds an opening of {job.form.longest_opening} moves at most")
+            raise OptionError(
+                f"--openings: a record holds an opening of {counted(job.form.longest_opening, 'move')} at most"
+            )
         return replace(self, begun_at=read_starts(job.game, self.starts))
 
     def open(self, job: Job) -> Labelling:

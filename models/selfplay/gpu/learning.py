@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ....bench.speed.measure import Measurement
+from ....engine.errors import counted
 from ....engine.games.base import Game
 from ....engine.os.process import module_command
 from ....engine.os.system import fast_bf16
@@ -148,7 +149,7 @@ def _trained(setup: Setup) -> Iterator[Figure]:
     yield Measurement("learned from", last.get("positions", 0) / seconds, "positions/s")
     played: dict[str, Any] = next((row["selfplay"] for row in reversed(rows) if "selfplay" in row), {})
     if played:
-        how = f"{played['games']} games of {played['length']:.0f} moves"
+        how = f"{counted(played['games'], 'game')} of {played['length']:.0f} moves"
         yield Measurement("played", played["positions"] / seconds, "positions/s", note=how)
     learned = [row["trained_per_s"] for row in rows if "trained_per_s" in row]
     if learned:

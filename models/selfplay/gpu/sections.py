@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ....bench.speed.measure import Measurement
 from ....bench.speed.search import random_line, simulations
-from ....engine.errors import OptionError
+from ....engine.errors import OptionError, counted
 from ....engine.games import get_game
 from ....engine.games.base import Game
 from ....engine.kernels.cache import cores
@@ -77,7 +77,7 @@ def run(section: str, device: str, seconds: float, *, quick: bool) -> None:
 
 def _environment(setup: Setup) -> Iterator[tuple[str, Part]]:
     def facts() -> Iterator[Figure]:
-        yield "Python, cores", f"{platform.python_version()} on {platform.platform()}, {cores()} cores"
+        yield "Python, cores", f"{platform.python_version()} on {platform.platform()}, {counted(cores(), 'core')}"
         for name in ("numpy", "numba", "onnx"):
             yield name, str(__import__(name).__version__)
         cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
@@ -283,7 +283,10 @@ def _played(setup: Setup, processes: int, seconds: float) -> Iterator[Figure]:
     server = EvaluatorServer(run.get_game(), batch_of(run), device=setup.device)
     played = leaves_per_second(server, run, setup.net(), processes, seconds)
     peer = "the net alone, full batches"
-    how = f"{played.rows:.0f} positions in a batch of {server.batch}; {run.selfplay.games} games each; {cores()} cores"
+    how = (
+        f"{played.rows:.0f} positions in a batch of {server.batch}; "
+        f"{counted(run.selfplay.games, 'game')} each; {counted(cores(), 'core')}"
+    )
     yield Measurement(f"{processes} processes", played.leaves, "positions/s", peer, played.limit, how)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from ....engine.errors import DataError, NetError, OptionError
+from ....engine.errors import DataError, NetError, OptionError, counted
 from ..config import RunConfig
 from ..folder import RunFolder
 from .server import EvaluatorServer, batch_of, device_of
@@ -31,8 +31,8 @@ def measure(folder: RunFolder, run: RunConfig, seconds: float) -> int:
     played = leaves_per_second(server, run, net, workers, seconds)
     console = Console(highlight=False)
     console.print(
-        f"{run.game}, {played.description}; {workers} processes of {run.selfplay.games} games, "
-        f"{run.selfplay.visits} visits, {run.machine.threads} threads of torch",
+        f"{run.game}, {played.description}; {workers} processes of {counted(run.selfplay.games, 'game')}, "
+        f"{counted(run.selfplay.visits, 'visit')}, {counted(run.machine.threads, 'thread')} of torch",
         soft_wrap=True,
     )
     console.print(f"leaves a second: {played.leaves:,.0f}, {played.leaves / played.limit:.3f} of the net alone")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ....engine.errors import DataError, NetError
+from ....engine.errors import DataError, NetError, counted
 from ....engine.games.base import Game
 from ....engine.search.selfplay.matches import NetPlayer, play_pairs, random_openings
 from ...data.dataset import Positions
@@ -152,7 +152,7 @@ class Promotion:
                 canaries,
                 self.folder.net(self.learner.step),
                 boards=tuple(sorted(board.game.planes[1] for board in self.run.get_boards())),
-                trained_on=f"{games:,} games against itself",
+                trained_on=f"{counted(games, 'game')} against itself",
                 int8=self.run.machine.int8,
                 say=self.observer.on_event,
             ),

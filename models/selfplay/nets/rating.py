@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ....bench.ratings.bayes import PairScore, Rating, rate
-from ....engine.errors import DataError
+from ....engine.errors import DataError, counted
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
 from ....engine.os.files import write_atomically
@@ -296,7 +296,9 @@ def learning_curves(rows: list[dict[str, object]]) -> dict[str, list[tuple[int, 
 
 def described(name: str) -> str:
     """A fixed player's description."""
-    return "random moves" if name == RANDOM else f"search without a net, {int(name.partition('@')[2]):,} visits"
+    return (
+        "random moves" if name == RANDOM else f"search without a net, {counted(int(name.partition('@')[2]), 'visit')}"
+    )
 
 
 def hash_of(text: str) -> int:

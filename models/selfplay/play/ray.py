@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....cluster import Actor, Crew, Needs, connected, fetched
-from ....engine.errors import DataError
+from ....engine.errors import DataError, counted
 from ...storage import Patience
 from ..config import RunConfig
 from ..folder import Current, Heartbeat, RunFolder, WorkerSlot
@@ -184,4 +184,4 @@ class ClusterPlayers:
 def _described(ray: Any) -> str:
     nodes = [node for node in ray.nodes() if node["Alive"]]
     room = ray.cluster_resources()
-    return f"{len(nodes)} nodes, {room.get('CPU', 0):g} CPUs, {room.get('GPU', 0):g} GPUs"
+    return f"{counted(len(nodes), 'node')}, {room.get('CPU', 0):g} CPUs, {room.get('GPU', 0):g} GPUs"

@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ....engine.errors import counted
 from .status import Status
 
 LINE_SECONDS = 60.0
@@ -110,8 +111,8 @@ class LiveView:
         facts = [
             ("step", f"{status.step:,}, {status.doing}"),
             ("time", f"{span(status.seconds)}, left {self.left(status, now)}"),
-            ("games", f"{status.games:,}, {status.length:.0f} plies each, {status.positions:,} positions"),
-            ("window", f"{status.window_games:,} games, {status.window_positions:,} positions"),
+            ("games", f"{status.games:,}, {status.length:.0f} plies each, {counted(status.positions, 'position')}"),
+            ("window", f"{counted(status.window_games, 'game')}, {counted(status.window_positions, 'position')}"),
             ("self-play", f"{speeds.simulations:,.0f} simulations/s, {speeds.evaluations:,.0f} evaluations/s"),
             ("", f"{speeds.positions:,.1f} positions/s, batches {fill:.0%} full, net of step {status.net:,}"),
             ("workers", states),
@@ -148,5 +149,5 @@ class LiveView:
         elo = "".join(f", {name} {elo:+.0f} [{low:+.0f}, {high:+.0f}]" for name, (elo, low, high) in status.elo.items())
         return (
             f"{span(status.seconds)}: step {status.step:,} ({status.progress:.1%}, left {self.left(status, now)}), "
-            f"{status.games:,} games, {self._speeds.simulations:,.0f} simulations/s{loss}{elo}; {status.doing}"
+            f"{counted(status.games, 'game')}, {self._speeds.simulations:,.0f} simulations/s{loss}{elo}; {status.doing}"
         )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....engine.errors import DataError, OptionError
+from ....engine.errors import DataError, OptionError, counted
 from ....engine.games.base import Game, State
 from ...storage import NewerFormat, check_format
 from .frames import FrameReader, FrameWriter
@@ -71,7 +71,9 @@ class GameRecord:
     def to_bytes(self) -> bytes:
         """The game as a payload. Errors: DataError when it is too long or its reason unknown."""
         if len(self.moves) >= 1 << 16 or self.reason not in REASONS:
-            raise DataError(f"a game of {len(self.moves)} moves that ended by {self.reason!r} cannot be stored")
+            raise DataError(
+                f"a game of {counted(len(self.moves), 'move')} that ended by {self.reason!r} cannot be stored"
+            )
         if self.counts.max(initial=0) > MAX_TARGET:
             raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
         header = _HEADER.pack(
@@ -310,7 +312,7 @@ class ReplayFolder:
                 reader = self._readers.setdefault(path, ShardReader(path, self._title, self._game, self._boards))
                 before, result = len(reader.faults), reader.read()
                 if new := reader.faults[before:]:
-                    self._say(f"{path}: {len(new)} games are left out, the first because {new[0]}")
+                    self._say(f"{path}: {counted(len(new), 'game')} left out, the first because {new[0]}")
                 for record in result:
                     if record.id in self._seen:
                         self.repeated += 1

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....engine.errors import DataError
+from ....engine.errors import DataError, counted
 from ....engine.games.base import Game
 from ....engine.settings import setting
 from ...data.dataset import Batch, Positions, Sampling, one_hot_result
@@ -97,7 +97,7 @@ class Window(Positions):
                 self._append(record)
         self.trim()
         self.drawn = self._start + np.flatnonzero(np.diff(self._entries[self._start : self._end + 1]))
-        self.description = f"{len(self.drawn):,} positions of {self.games:,} self-play games"
+        self.description = f"{counted(len(self.drawn), 'position')} of {counted(self.games, 'self-play game')}"
 
     def trim(self) -> None:
         """Drop the oldest games beyond ``limit``."""

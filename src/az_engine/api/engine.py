@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..engine import blocking, engine
 from ..engine import limits as limits_of_engine
-from ..engine.errors import AzError, OptionError
+from ..engine.errors import AzError, OptionError, quoted
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.params import EngineOptions, SearchParams
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
 _LINES = next(known for f, _, known in settings_of(EngineOptions) if f.name == "multipv")
 _SEARCH = {f.name for f in fields(SearchParams)}
+
+
+def _check_limits(limits: Any) -> None:
+    """Errors: OptionError for what is no Limits."""
+    if not isinstance(limits, Limits):
+        raise OptionError(f"limits is {quoted(repr(limits))}; it must be Limits, as in Limits(visits=100)")
 
 
 class Reports:
@@ -145,6 +151,7 @@ class Engine:
         return self._search(position, limits, lines)[1]
 
     def _search(self, source: Position | chess.Board, limits: Limits, lines: int) -> tuple[BestMove, Analysis]:
+        _check_limits(limits)
         if not limits.bounded:
             raise OptionError("nothing ends this search; give Limits visits, seconds, depth, mate or a clock")
         with self._turn:
@@ -164,7 +171,9 @@ class Engine:
         >>> info.nodes >= 200
         True
         """
-        return Reports(self._engine.stop, self._reports(position, limits or Limits(), lines))
+        limits = Limits() if limits is None else limits
+        _check_limits(limits)
+        return Reports(self._engine.stop, self._reports(position, limits, lines))
 
     def _reports(self, position: Position | chess.Board, limits: Limits, lines: int) -> Generator[Analysis]:
         reports: queue.SimpleQueue[ThinkingInfo | BestMove] = queue.SimpleQueue()

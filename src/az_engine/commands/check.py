@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import __version__
 from ..engine.engine import Engine
-from ..engine.errors import AzError
+from ..engine.errors import AzError, counted
 from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.kernels.cache import cache_directory, cache_problem, compiled_kernels, cores
@@ -92,7 +92,7 @@ def check_machine(report: Report, where: Installation) -> None:
     report.say("ok", "az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.say("ok", "Python", f"{platform.python_version()} ({sys.executable}), {packages}")
-    text = f"{cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}"
+    text = f"{cpu_name()}, {counted(cores(), 'core')}, {platform.system()} {platform.machine()}"
     report.say("ok", "machine", text, detail=False)
     hash_mb, present = EngineOptions().hash_mb, memory_bytes() >> 20
     text = f"{present:,} MiB, of which an engine takes up to {hash_mb} MiB for its tree, as it needs it (Hash)"
@@ -145,7 +145,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
             with progress(f"loading {game_name}") as on_progress:
                 engine.ready(on_progress)
             compiled = compiled_kernels() - compiled
-            how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
+            how = f"{counted(compiled, 'kernel')} compiled, net loaded" if compiled else "kernels and net loaded"
             runner = engine.description.rpartition("; ")[2]
             report.say("ok", game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
             engine.set_position(None, [])
@@ -161,7 +161,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
         report.say(
             "ok",
             game_name,
-            f"searched {info.nodes:,} nodes in {info.time_ms / 1000:.1f} s ({info.nps:,} a second): best {best.move}, "
+            f"searched {counted(info.nodes, 'node')} in {info.time_ms / 1000:.1f} s ({info.nps:,} a second): "
+            f"best {best.move}, "
             f"win/draw/loss {win}/{draw}/{loss} %, line {' '.join(line.pv[:6])}",
             detail=False,
         )

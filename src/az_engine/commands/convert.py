@@ -68,6 +68,8 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
     written, damaged, lost = Written(), 0, Counter[str]()
     for path in paths:
         for number, record in enumerate(read_games(game.record_formats, path), 1):
+            if record.note:
+                print(f"{path.name}: {record.note}", file=sys.stderr)
             if record.fault:
                 damaged += 1
                 print(f"{path.name}, game {number}: {record.fault}", file=sys.stderr)

@@ -73,6 +73,8 @@ def main(args: argparse.Namespace) -> int:
                 review.console.print(problem, style="yellow")
                 continue
             damaged += bool(record.fault)
+            if record.note:
+                review.console.print(f"{args.source.name}: {record.note}", style="yellow", soft_wrap=True)
             if record.fault:
                 text = f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed"
                 review.console.print(text, style="yellow")
@@ -94,7 +96,9 @@ def _family(source: Path) -> tuple[str, tuple[RecordFormat, ...]]:
         formats = get_game(name).record_formats
         if is_record(formats, source):
             return name, formats
-    raise OptionError(f"{source.name} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
+    if source.is_dir():
+        raise OptionError(f"{source} is a folder; name one file of games, such as {source / 'game.pgn'}")
+    raise OptionError(f"{source} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
 
 
 def _chosen(args: argparse.Namespace, formats: tuple[RecordFormat, ...]) -> Iterator[tuple[int, Record]]:
@@ -149,8 +153,21 @@ class _Review:
             self.close()
             options = EngineOptions(weights_file=self._args.net, threads=self._args.threads)
             self._engine, self._name = Engine(self.sheet.name, options), self.sheet.name
+            self._check_board(self._engine)
             self._engine.ready(lambda text: self.console.print(text, style="dim"))
         return self._engine
+
+    def _check_board(self, engine: Engine) -> None:
+        """Errors: AzError, before anything is compiled, where the net does not play on the board of the game."""
+        (rows, columns), sizes = get_game(self.sheet.name).planes[1:], engine.sizes()
+        if sizes and not {rows, columns} <= {*sizes}:
+            boards = ", ".join(f"{n}x{n}" for n in sizes)
+            if len(sizes) > 2:  # all between the least and the greatest
+                boards = f"{min(sizes)}x{min(sizes)} to {max(sizes)}x{max(sizes)}"
+            raise DataError(
+                f"{self._args.source.name} is a game on {columns}x{rows}, and the net plays on {boards} alone; "
+                f"name one that plays on {columns}x{rows} with --net"
+            )
 
     @property
     def net(self) -> str:

@@ -69,6 +69,7 @@ def main(args: argparse.Namespace) -> int:
     from ..api.limits import Limits
     from ..api.position import Position
     from ..engine.games import get_game
+    from ..engine.nets.weights import check_weights
     from .game import TerminalGame, sides_of
 
     name = args.game if args.size is None else f"{args.game}{args.size}"
@@ -76,6 +77,7 @@ def main(args: argparse.Namespace) -> int:
     root = Position(name, args.position, komi=args.komi, rules=args.rules, handicap=args.handicap)
     game = game.variant(root.variant) if root.variant else game
     yours = sides_of(game, args.side)
+    check_weights("" if args.net == "default" else args.net, game)  # now, not when the engine moves
     seconds = 1.0 if args.visits is None and args.seconds is None else args.seconds
     limits = Limits(nodes=args.visits, seconds=seconds)
     for stream in (sys.stdin, sys.stdout):

@@ -11,7 +11,7 @@ from ..api.analysis import Analysis
 from ..api.engine import Engine
 from ..api.limits import Limits
 from ..api.position import Position
-from ..engine.errors import AzError, IllegalMoveError, OptionError
+from ..engine.errors import AzError, IllegalMoveError, OptionError, counted
 from ..engine.games.base import Game
 from ..engine.os.files import write_atomically
 from ..engine.records.formats import format_games, format_named
@@ -152,7 +152,8 @@ class TerminalGame:
         if outcome is not None:
             if not self._words:
                 self._board()
-            points = "" if not outcome.lead else f" by {abs(outcome.lead):g} points"
+            lead = abs(outcome.lead or 0)
+            points = f" by {lead:g} point{'s' * (lead != 1)}" if lead else ""
             self._end("a draw" if outcome.winner is None else f"{self._game.sides[outcome.winner]} wins{points}")
 
     def _engine_moves(self) -> None:
@@ -207,7 +208,7 @@ class TerminalGame:
         return [self._notation(self._position, move) for move in self._position.legal_moves]
 
     def _record(self) -> None:
-        self._say(f"{len(self._moves)} moves: {' '.join(self._moves)}" if self._moves else "no moves yet")
+        self._say(f"{counted(len(self._moves), 'move')}: {' '.join(self._moves)}" if self._moves else "no moves yet")
 
     def _hint(self) -> None:
         if self._over:
@@ -231,7 +232,7 @@ class TerminalGame:
             if self._position.turn in self._yours:
                 break
         self._over, self._winner = False, None
-        self._say(f"took back {was - len(self._moves)} of {was} moves")
+        self._say(f"took back {was - len(self._moves)} of {counted(was, 'move')}")
         self._board()
 
     def _swap(self) -> None:

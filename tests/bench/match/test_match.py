@@ -92,7 +92,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     result = json.loads(output.out)
     assert re.match(r"(\d of 3 games: X \+\d =\d -\d, \S+ \+\d =\d -\d\n){3}", output.err), output.err
     assert result["wins"] + result["draws"] + result["losses"] == 3
-    assert result["A"] == {"name": "X", "limit": "1 nodes", "faults": {}}
+    assert result["A"] == {"name": "X", "limit": "1 node", "faults": {}}
     assert json.loads((out / "result.json").read_text()) == result
     assert (out / "games.pgn").read_text().count("[Event ") == 3
     assert main([*words, "--out", str(out), "--seed", "5"]) == 2
@@ -103,6 +103,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "has no limit" in capsys.readouterr().err
     assert main(["match", "-A", f"{engine} byoyomi=0.1", "-B", engine]) == 2
     assert "chess has no byoyomi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["m.pgn", "m.SGF", "m.json"])
+def test_a_file_as_out_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / name
+    assert main(["match", "-B", "uniform", "--visits", "1", "--out", str(out)]) == 2
+    said = "az-engine: --out is a folder, for the games, the journal and the result, not a file: --out m\n"
+    assert capsys.readouterr().err == said
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("game", ["chess", "shogi"])

@@ -30,6 +30,40 @@ def test_pgn(encoding: str, end: str) -> None:
     assert records[0].comments[1] == "für immer"
 
 
+RUSSIAN = ("Иванов, Сергей", "Ёлкин, Пётр")
+
+
+@pytest.mark.parametrize(
+    ("names", "encoding", "read_as"),
+    [
+        (RUSSIAN, "cp1251", RUSSIAN),
+        (("Іванчук, Василь", "Пономарьов"), "cp1251", ("Іванчук, Василь", "Пономарьов")),
+        (("Carlsen", "Непомнящий, Ян"), "cp1251", ("Carlsen", "Непомнящий, Ян")),
+        (("Müller, Иванов", "Петров"), "utf-8", ("Müller, Иванов", "Петров")),
+        *(
+            (names, encoding, tuple(name.encode(encoding).decode("cp1252") for name in names))
+            for names, encoding in [
+                (("Müller, Jörg", "Özil"), "latin-1"),
+                (("äöüß", "ÄÖÜ"), "latin-1"),
+                (("Ásgeirsson", "Þór"), "latin-1"),
+                (("Řehoř", "Louda"), "cp1250"),
+                (("Κώστας", "Αθήνα"), "cp1253"),
+                (RUSSIAN, "koi8-r"),
+                (("Ли", "Ян"), "cp1251"),
+            ]
+        ),
+    ],
+)
+def test_cyrillic_is_read_as_windows_1251_where_it_surely_is(
+    names: tuple[str, str], encoding: str, read_as: tuple[str, str]
+) -> None:
+    game = f'[White "{names[0]}"]\n[Black "{names[1]}"]\n\n1. e4 e5 *\n\n'
+    first, second = read("chess", "pgn", 2 * game.encode(encoding))
+    assert first.names == second.names == read_as
+    said = "the file is not in UTF-8 and is read as Windows-1251 (Cyrillic)"
+    assert (first.note, second.note) == (said if names == read_as and encoding == "cp1251" else "", "")
+
+
 @pytest.mark.parametrize("encoding", [*ENCODINGS, "cp932", "euc_jp"])
 @pytest.mark.parametrize("end", ENDS)
 def test_kif(encoding: str, end: str) -> None:

@@ -164,7 +164,7 @@ def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None
     sgf.write_text(format_games(games, format_named(get_game("go5").record_formats, "sgf")))
     said: list[str] = []
     first, second = read_played(get_game("go5"), labels_of("go5"), [sgf], said.append)
-    assert said == ["games.sgf: 1 games are cut where the rules of labels forbid a move"]
+    assert said == ["games.sgf: 1 game cut where the rules of labels forbid a move"]
     assert (len(first.moves), len(second.moves)) == (5, 8)
     start = labels_of("go5").start
     assert start is not None

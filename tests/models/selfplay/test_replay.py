@@ -164,7 +164,7 @@ def test_games_that_break_the_rules_are_left_out(tmp_path: Path) -> None:
     assert [r.id for part in replay.read() for r in part] == [0, 9]
     assert replay.damaged == 4
     path = tmp_path / "0000-00000.games"
-    assert said == [f"{path}: 4 games are left out, the first because game 1 breaks the rules at move 4"]
+    assert said == [f"{path}: 4 games left out, the first because game 1 breaks the rules at move 4"]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     for game in raw_games(lines):
         record = _read_game(game)
         if game.headers or game.result or record.fault or record.tree.children:
+            record.note = "" if count else lines.note
             count += 1
             yield record
     if not count:

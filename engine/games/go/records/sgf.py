@@ -76,15 +76,20 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     content = read_whole(stream)
     if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
         raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
+    cut = False
     try:
         try:
             trees = _trees(content)
         except ValueError:
-            trees = _trees(_closed(content))
+            whole, cut = _closed(content)
+            trees = _trees(whole)
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
-    for tree in trees:
-        yield _SgfReader(tree).record()
+    for number, tree in enumerate(trees, 1):
+        record = _SgfReader(tree).record()
+        if cut and number == len(trees):
+            record.fault = record.fault or "the file ends within a comment, a move or another property, which is cut"
+        yield record
 
 
 def _trees(content: bytes) -> list[Any]:
@@ -105,8 +110,11 @@ def _trees(content: bytes) -> list[Any]:
     return list(trees)
 
 
-def _closed(content: bytes) -> bytes:
-    """A file that ends too early, with what it lacks at its end. Errors: ValueError for one that does not."""
+def _closed(content: bytes) -> tuple[bytes, bool]:
+    """A file that ends too early, with what it lacks at its end, and whether this is more than brackets around nodes.
+
+    Errors: ValueError for one that does not.
+    """
     values = list(_VALUE.finditer(content))
     begun, half = b"", b""  # a value at the end, and the backslash of an escape of nothing
     if values and (half := values[-1][1]) != b"]":
@@ -117,9 +125,10 @@ def _closed(content: bytes) -> bytes:
         raise ValueError("it does not end too early")
     if begun[1:].strip():
         whole = (content[: len(content) - cut] for cut in range(4))  # without half a character at its end
-        return next((each for each in whole if _fits(each, "utf-8")), content) + half + b"]" + b")" * depth
+        return next((each for each in whole if _fits(each, "utf-8")), content) + half + b"]" + b")" * depth, True
     kept = content[: len(content) - len(begun)].rstrip(_UNFINISHED)
-    return kept + b")" * (depth - content[len(kept) :].count(b"("))
+    rest = content[len(kept) :]
+    return kept + b")" * (depth - rest.count(b"(")), bool(rest.strip(b" \t\r\n;("))
 
 
 def _escaped_as_bytes(text: str, name: str) -> bool:

@@ -111,19 +111,28 @@ def test_a_file_without_rules_may_repeat_a_position(rules: str) -> None:
         assert record.fault == "move 7 is illegal"
 
 
+CUT = "the file ends within a comment, a move or another property, which is cut"
+
+
 @pytest.mark.parametrize(
-    ("text", "moves", "comment"),
+    ("text", "comment", "fault"),
     [
-        ("(;SZ[5];B[aa];W[bb]C[so far", ("A5", "B4"), "so far"),
-        ("(;SZ[5];B[aa];W[bb]C[a \\] and [", ("A5", "B4"), "a ] and ["),
-        ("(;SZ[5];B[aa](;W[bb]C[first])(;W[cc]", ("A5", "B4"), "first"),
-        *((f"(;SZ[5];B[aa];W[bb]{end}", ("A5", "B4"), "") for end in ("", ";", ";B", ";B[", "(", "LB[aa:1][b")),
+        ("(;SZ[5];B[aa];W[bb]C[so far", "so far", CUT),
+        ("(;SZ[5];B[aa];W[bb]C[a \\] and [", "a ] and [", CUT),
+        ("(;SZ[5];B[aa](;W[bb]C[first])(;W[cc]", "first", ""),
+        *((f"(;SZ[5];B[aa];W[bb]{end}", "", "") for end in ("", ";", "(", "\n")),
+        *((f"(;SZ[5];B[aa];W[bb]{end}", "", CUT) for end in (";B", ";B[", "C[", "LB[aa:1][b")),
     ],
 )
-def test_a_file_that_was_cut_off(text: str, moves: tuple[str, ...], comment: str) -> None:
+def test_a_file_that_was_cut_off(text: str, comment: str, fault: str) -> None:
     record = read(text)
-    assert (record.moves, record.fault) == (moves, "")
+    assert (record.moves, record.fault) == (("A5", "B4"), fault)
     assert [*record.tree.line()][-1].comment == comment
+
+
+def test_only_the_last_game_of_a_file_is_cut() -> None:
+    records = [*sgf.read(io.BytesIO(b"(;SZ[5];B[aa])\n(;SZ[5];B[aa]C[so"))]
+    assert [record.fault for record in records] == ["", CUT]
 
 
 @pytest.mark.parametrize(
