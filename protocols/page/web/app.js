@@ -114,6 +114,7 @@ class App {
     localStorage.setItem("az-engine last", name);
     this.preparing = "";
     this.begun = false; // with the server's word
+    this.lose();
     this.link.connect(name);
   }
 
@@ -239,9 +240,14 @@ class App {
 
   say = (text) => (byId("says").textContent = text);
 
+  // Nothing of what the server has kept for us is there any more.
+  lose() {
+    for (const view of this.views) view.lost();
+  }
+
   connected(state) {
     document.documentElement.dataset.link = state;
-    if (state === "closed") this.view.lost();
+    if (state === "closed") this.lose();
     if (state !== "connecting") this.note(state === "closed" ? word("No connection to az-engine serve; trying again…") : "");
   }
 }

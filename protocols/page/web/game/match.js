@@ -41,6 +41,11 @@ export class Match {
     return this.plies[this.ply] || null;
   }
 
+  // What tells the position that is shown from those of other games and other plies.
+  get position() {
+    return [this.name, this.root, ...this.played].join(" ");
+  }
+
   get turn() {
     return this.here ? this.here.turn : 0;
   }
