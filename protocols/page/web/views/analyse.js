@@ -15,6 +15,7 @@ const SLOW_MS = 600; // ... and of the pictures
 export class AnalyseView extends View {
   name = "analyse";
   title = "Analyse";
+  comments = true;
 
   constructor(app) {
     super(app);
