@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ MOST_HANDICAP = 9
 MOST_GAMES = 2000  # of a file, to choose from
 MOST_WRITTEN = 12  # moves of a line
 _DEEPEST = 20  # plies of an opening
+_COMMAND = re.compile(r"\[%[^\]]*\]")  # for programs, in a comment of PGN: clocks, evaluations, arrows
 _MOST_AHEAD = 4000  # moves of lines that are remembered
 
 
@@ -275,7 +278,7 @@ def _joined(row: str) -> str:
 
 
 def read_records(family: str, data: bytes, name: str) -> list[Record]:
-    """The games of a file, or one position in the game's notation, by its name or else by trying; at most MOST_GAMES.
+    """The games of a file, or a position in the game's notation, by its name or by trying; at most MOST_GAMES + 1.
 
     Errors: DataError.
     """
@@ -286,7 +289,7 @@ def read_records(family: str, data: bytes, name: str) -> list[Record]:
     results: list[Record] = []
     for form in formats:
         with contextlib.suppress(DataError):
-            records = list(islice(form.read(io.BytesIO(data)), MOST_GAMES))
+            records = list(islice(form.read(io.BytesIO(data)), MOST_GAMES + 1))
             for record in records:
                 record.source = form.name
             if _size_of(records) > _size_of(results):
@@ -333,19 +336,38 @@ def read_any(family: str, others: Iterable[str], data: bytes, name: str) -> tupl
 Branch = tuple[int, str]  # a move of a tree: number of the move before it, from 1 on, 0 the root; and the move
 
 
-def tree_of(record: Record) -> list[Branch]:
-    """The moves of a record's tree from its last start on, each before those that follow it, the main line first."""
-    start = record.main_line()[0]
-    result, waiting = list[Branch](), [(0, child) for child in reversed(start.children)]
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the page shows of a record's tree."""
+
+    branches: list[Branch]  # each move before those that follow it, the main line first
+    comments: list[str]  # before the first move, and of each branch
+    hidden: int  # variations that are not among the branches
+
+
+def outline(record: Record, most: int) -> Outline:
+    """A record's tree from its last start on, with at most so many moves."""
+    main = record.main_line()
+    branches, comments, shown = list[Branch](), [list[str]()], {*map(id, main)}
+    waiting = [(0, main[0])]
     while waiting:
         parent, node = waiting.pop()
-        if node.position is not None or ILLEGAL in node.more:
+        if node is not main[0] and (node.position is not None or ILLEGAL in node.more):
             continue
         if node.move:
-            result.append((parent, node.move))
-            parent = len(result)
+            if len(branches) >= most:
+                continue
+            branches.append((parent, node.move))
+            comments.append([])
+            parent = len(branches)
+        shown.add(id(node))
+        comments[parent] += filter(None, (_COMMAND.sub("", text).strip() for text in (node.before, node.comment)))
         waiting += [(parent, child) for child in reversed(node.children)]
-    return result
+    hidden = 0
+    for node in record.tree.descendants():
+        begins = node.children if id(node) in shown else node.children[1:]  # of variations, or where one is cut off
+        hidden += sum(id(child) not in shown for child in begins)
+    return Outline(branches, ["\n".join(texts) for texts in comments], hidden)
 
 
 def read_tree(texts: Sequence[str]) -> list[Branch]:

@@ -24,6 +24,7 @@ from ...engine.os.process import start_thread
 from ...engine.params import EngineOptions
 from ...engine.records.formats import format_named, left_out
 from ...engine.records.record import Record
+from ...engine.records.text import unicode_of
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
 from ..fields import PART_BYTES, parts
@@ -37,7 +38,7 @@ from .filework import LONG, FileWork
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import Scoresheet, empty_board, merged, read_any, read_tree, tree_of
+from .scoresheet import MOST_GAMES, Scoresheet, empty_board, merged, outline, read_any, read_tree
 
 if TYPE_CHECKING:
     from ...engine.search.tree.most_visited import Snapshot
@@ -65,7 +66,7 @@ def _title(record: Record) -> str:
     """A game in a list of games."""
     names = " - ".join(name or "?" for name in record.names)
     more = (record.headers.get(header, "") for header in ("id", "Event", "Date"))
-    text = ", ".join(filter(None, (names if any(record.names) else "", *more, f"{counted(len(record.moves), 'move')}")))
+    text = ", ".join(filter(None, (names if any(record.names) else "", *more, counted(len(record.moves), "move"))))
     return text[:_TITLE]
 
 
@@ -270,7 +271,12 @@ class PageSession(Session[PageEngine]):
             content = text.encode("utf-8", "replace") if data is None else base64.b64decode(data, validate=True)
         except ValueError:
             raise DataError("data must be a file in base64") from None
+        if not content.strip():
+            raise DataError("there is nothing to read: the file or the text is empty")
+        if b"\0" in content and unicode_of(content) is None:
+            raise DataError("this file holds no text, it may be a picture or an archive: give the file of a game")
         game, records = read_any(self.game, self.games, content, request.text("name") or "")
+        records, more = records[:MOST_GAMES], len(records) > MOST_GAMES
         number = request.whole("number", 1, 1 << 20, 1)
         if number > len(records):
             raise DataError(
@@ -279,16 +285,19 @@ class PageSession(Session[PageEngine]):
         record = records[number - 1]
         if record.fault and not record.moves and record.root is None:
             raise DataError(record.fault)
+        shown = outline(record, MOST_BRANCHES)
         fields: dict[str, Any] = {
             "game": game,
             "moves": record.moves,
-            "tree": tree_of(record)[:MOST_BRANCHES],
+            "tree": shown.branches,
+            "comments": shown.comments,
+            "hidden": shown.hidden,
             "root": record.root,
             "names": record.names,
             "fault": record.fault,
         }
         games = [_title(each) for each in records] if len(records) > 1 else []
-        fields |= {"number": number, "games": games, "source": _source(game, record)}
+        fields |= {"number": number, "games": games, "more": more, "source": _source(game, record)}
         return partial(self._say, "record", request.id, **fields, result=record.result, reason=record.reason)
 
     def _write_record(self, request: Request, _: int) -> Event:

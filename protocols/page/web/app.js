@@ -67,13 +67,13 @@ class App {
   }
 
   // A new game of the same kind: {root, start, moves, ply, names ...}. The one before stays in the history.
-  start({ tree, ...about }, done) {
+  start({ tree, comments = [], ...about }, done) {
     this.view.hide();
     this.match.store();
     const { name, net, you } = this.match;
     const match = Object.assign(new Match(name), { net, you }, about);
     match.ply = about.ply ?? match.moves.length;
-    if (tree) match.plant([[0, {}], ...tree.map(([parent, move]) => [parent, { move }])]);
+    if (tree) match.plant([[0, { comment: comments[0] }], ...tree.map(([parent, move], i) => [parent, { move, comment: comments[i + 1] }])]);
     this.hold(match);
     match.load(this.link, (fault) => (fault ? this.note(fault) : done()));
   }
@@ -114,6 +114,7 @@ class App {
     localStorage.setItem("az-engine last", name);
     this.preparing = "";
     this.begun = false; // with the server's word
+    this.lose();
     this.link.connect(name);
   }
 
@@ -239,10 +240,18 @@ class App {
 
   say = (text) => (byId("says").textContent = text);
 
+  // Nothing of what the server has kept for us is there any more.
+  lose() {
+    for (const view of this.views) view.lost();
+  }
+
   connected(state) {
     document.documentElement.dataset.link = state;
-    if (state === "closed") this.view.lost();
-    if (state !== "connecting") this.note(state === "closed" ? word("No connection to az-engine serve; trying again…") : "");
+    if (state === "closed") this.lose();
+    if (state === "connecting") return; // which is no news
+    const away = byId("away");
+    away.hidden = state === "open";
+    away.textContent = state === "open" ? "" : word("No connection to the server: moves show when it is back. Trying again…");
   }
 }
 

@@ -230,6 +230,11 @@ def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_pat
         browser.wait("az.match.ply === 1 && !az.match.waiting")
         first.end()
         browser.wait("document.documentElement.dataset.link === 'closed'")
+        away = "document.getElementById('away')"
+        browser.do("clearTimeout(az.noteTimer), az.go(0), az.go(1), 0")  # what takes other messages away
+        browser.wait("document.documentElement.dataset.link === 'connecting'")
+        browser.wait("document.documentElement.dataset.link === 'closed'")
+        assert browser.do(f"!{away}.hidden && {away}.textContent").startswith("No connection to the server: moves")
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -240,6 +245,7 @@ def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_pat
                 time.sleep(0.2)
         with second:
             browser.wait("document.documentElement.dataset.link === 'open' && !az.match.waiting")
+            assert browser.do(f"{away}.hidden && {away}.textContent === ''")
             browser.square("e7", "e5")
             browser.wait("az.match.ply === 2")
             assert browser.do("az.match.moves") == ["e2e4", "e7e5"]

@@ -129,3 +129,69 @@ def test_an_error_goes_away_when_the_next_thing_works(server: RunningServer, chr
             browser.do(f"{then}, 0")
             browser.wait(f"{READY} && {NOTE} === ''")
         assert browser.faults == []
+
+
+# ---------------------------------------------------------------- what a search has reported of another game
+
+
+def test_starts_of_two_games_are_not_one_position(server: RunningServer, chromium: Chromium) -> None:
+    """Chess and shogi both begin without a root and moves: a report of one is not drawn on the other's board."""
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=analyse")
+        browser.wait("az.view.report && az.view.report.lines.length")
+        browser.do("az.view.paused = true, az.choose('shogi'), 0")
+        browser.wait(f"{READY} && az.match.name === 'shogi' && az.board.board")
+        assert browser.do("az.view.report") is None
+        assert browser.do("az.view.here === az.match.position")
+        assert browser.faults == []
+
+
+@pytest.mark.parametrize("then", ["az.view.draw()", "az.view.hover(['e2e4'])", "az.view.setHeat('policy')"])
+def test_an_analysis_does_not_draw_on_the_next_game(server: RunningServer, chromium: Chromium, then: str) -> None:
+    """What comes between the change of the game and the server's word on it: a frame, the pointer, a choice."""
+    with Browser(chromium) as browser:
+        show(browser, server, "game=shogi&moves=&you=2&view=analyse")
+        browser.wait("az.view.report && az.view.report.lines.length")
+        browser.do("az.choose('chess'), 0")
+        browser.wait(f"{READY} && az.match.name === 'chess' && az.view.report && az.view.report.lines.length")
+        # the page's own listener comes first: back in shogi, before any word of the server
+        browser.do(
+            "window.done = false, addEventListener('popstate', () => { window.due = az.view.frame;"
+            f"window.done = true; {then}; }}, {{once: true}}), az.view.hear(az.view.report), history.back()"
+        )
+        browser.wait("done")
+        assert browser.do("due") == 0, "the frame went with its search"
+        browser.wait(f"{READY} && az.match.name === 'shogi' && az.board.board && az.view.report")
+        assert browser.faults == []
+
+
+def test_inside_the_search_shows_no_states_of_another_game(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=inside")
+        browser.do("az.choose('go'), 0")
+        browser.wait(f"{READY} && az.match.name === 'go' && az.view.milestones.length")
+        browser.do(
+            "window.done = false, addEventListener('popstate', () => { window.due = az.view.frame; az.view.draw();"
+            "window.seen = document.querySelectorAll('.tree .state, .states .state').length; window.done = true; },"
+            "{once: true}), az.view.add(az.view.history.at(-1).states), history.back()"
+        )
+        browser.wait("done")
+        assert browser.do("[due, seen].join()") == "0,0"
+        assert "NaN" not in browser.do("document.body.innerHTML")
+        browser.wait(f"{READY} && az.match.name === 'chess' && az.board.board")
+        assert browser.faults == []
+
+
+def test_the_states_of_a_game_are_searched_anew_after_another_one(server: RunningServer, chromium: Chromium) -> None:
+    """The server's tree went with the conversation: what is told of it does not go on."""
+    over = "f2f3 e7e5 g2g4 d8h4"
+    with Browser(chromium) as browser:
+        show(browser, server, f"game=chess&moves={over}&you=2".replace(" ", "%20"))
+        show(browser, server, "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2&view=inside")
+        browser.wait("az.view.milestones.length")
+        browser.do("az.choose('chess'), 0")
+        browser.wait(f"{READY} && az.match.name === 'chess' && az.match.over")
+        browser.do("az.view.most = 1000, az.choose('go'), 0")
+        browser.wait(f"{READY} && az.match.name === 'go' && az.view.milestones.length >= 2 && !az.view.asked")
+        assert browser.do("az.view.milestones.every(({visits}, i) => visits >= 10 ** (i + 2))")
+        assert browser.faults == []

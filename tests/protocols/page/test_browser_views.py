@@ -250,6 +250,47 @@ def test_a_position_is_pasted(server: RunningServer, chromium: Chromium) -> None
         assert browser.faults == []
 
 
+COMMENT = "document.getElementById('comment')"
+UNSEEN = "document.getElementById('unseen')"
+
+
+def test_comments_of_a_file_are_shown_as_text(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        load(browser, "{ First <i>words</i> } 1. e4 { King's\npawn } e5 ( 1... c5 { Sicilian } ) 2. Nf3 *")
+        browser.wait(f"{READY} && az.match.moves.length === 3")
+        assert browser.do(f"{COMMENT}.textContent") == "First <i>words</i>"
+        assert browser.do(f"{COMMENT}.childElementCount") == 0
+        signs = "[...document.querySelectorAll('#moves li')].map((li) => li.querySelectorAll('.sign').length).join()"
+        assert browser.do(signs) == "1,0,0"
+        browser.tap("#moves li:first-child > button")
+        browser.wait(f"{READY} && {COMMENT}.textContent.replace('\\n', ' ') === \"King's pawn\"")
+        browser.do("az.go(2), 0")
+        browser.wait(f"{READY} && az.match.ply === 2 && {COMMENT}.hidden")
+        browser.tap("#moves .other")
+        browser.wait(f"{READY} && {COMMENT}.textContent === 'Sicilian'")
+        for view, shown in (("analyse", True), ("play", False), ("review", True)):
+            turn_to(browser, view)
+            assert browser.do(f"!{COMMENT}.hidden && document.querySelectorAll('.sign').length > 0") is shown
+        assert browser.do(f"{UNSEEN}.hidden")
+        browser.call("Page.reload")
+        browser.wait(f"{READY} && {COMMENT}.textContent === 'Sicilian'")
+        assert browser.faults == []
+
+
+def test_variations_that_are_not_shown_are_named(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=go&moves=&you=2&view=review")
+        load(browser, "(;GM[1]SZ[5];B[cc](;W[dd];AB[bb];B[ab];W[ba];B[ca])(;W[dc]))")
+        browser.wait(f"{READY} && az.match.moves.length === 3")
+        sentence = "The file has one more variation, which is not shown; it is kept when the game is saved as SGF."
+        assert browser.do(f"{UNSEEN}.textContent") == sentence
+        browser.do(f"az.review.files.read('(;GM[1]SZ[5];B[cc]C[{'x' * 310_000}])'), 0")
+        browser.wait(f"{READY} && az.match.moves.length === 1")
+        assert browser.do(f"{UNSEEN}.textContent").endswith("and its comments, are not saved.")
+        assert browser.faults == []
+
+
 # ---------------------------------------------------------------- inside the search
 
 

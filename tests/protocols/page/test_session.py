@@ -17,7 +17,7 @@ from websockets.sync.client import ClientConnection
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.errors import DataError, IllegalMoveError
 from az_engine.protocols.page import filework
-from az_engine.protocols.page.scoresheet import Scoresheet, merged, read_records, read_tree, tree_of
+from az_engine.protocols.page.scoresheet import MOST_GAMES, Scoresheet, merged, outline, read_records, read_tree
 from az_engine.protocols.page.session import nets_of
 
 from ..serve.lines import PATIENCE_S, RunningServer
@@ -64,15 +64,21 @@ def test_variations_of_a_file_come_to_the_page_and_back() -> None:
     text = "1. e4 {good} e5 (1... c5 2. Nf3 (2. c3) 2... d6) 2. Nf3 *"
     [record] = read_records("chess", text.encode(), "a.pgn")
     tree = [(0, "e2e4"), (1, "e7e5"), (2, "g1f3"), (1, "c7c5"), (4, "g1f3"), (5, "d7d6"), (4, "c2c3")]
-    assert tree_of(record) == tree
+    shown = outline(record, 99)
+    assert shown.branches == tree
+    assert (shown.comments, shown.hidden) == (["", "good", *[""] * 6], 0)
+    assert [outline(record, most).hidden for most in (3, 4, 5, 6)] == [2, 2, 2, 1], (
+        "1... c5 with 2. c3, 2. Nf3, 2... d6"
+    )
     sheet = Scoresheet("chess")
     sheet.hold(None, [])
     assert sheet.words_of(tree) == ["e4", "e5", "Nf3", "c5", "Nf3", "d6", "c3"]
     more = merged(record, None, ["e2e4", "c7c5", "g1f3", "b8c6"], [*tree, (4, "b1c3")])
     assert more.moves == ("e2e4", "c7c5", "g1f3", "b8c6"), "the page's main line"
     assert more.tree.children[0].comment == "good"
-    assert {*tree_of(more)} >= {(0, "e2e4"), (1, "c7c5"), (1, "e7e5")}
-    assert len(tree_of(more)) == len(tree) + 2, "each move is there once"
+    branches = outline(more, 99).branches
+    assert {*branches} >= {(0, "e2e4"), (1, "c7c5"), (1, "e7e5")}
+    assert len(branches) == len(tree) + 2, "each move is there once"
     with pytest.raises(IllegalMoveError):
         sheet.words_of([(0, "e2e4"), (1, "e2e4")])
     for wrong in ("1 e2e4", "0", "x e2e4", "-1 e2e4", "0 "):
@@ -301,6 +307,54 @@ def test_a_game_of_a_file_is_chosen_and_saved_with_all_that_stood_in_it(server: 
         assert page.one("load", data="?")["text"] == "data must be a file in base64"
         assert "looks like JSON" in page.one("load", text='{"a":1}')["text"]
         assert "a game of Atomic" in page.one("load", text='[Variant "Atomic"]\n\n1. e4 *\n')["text"]
+
+
+COMMENTED = {
+    "chess": ("{ Before. } 1. e4 { [%clk 0:01:00] Best\nby test. } e5 ( { A reply: } 1... c5 { Sicilian } ) *", "PGN"),
+    "shogi": ("手数----指手---------消費時間--\n*Before.\n   1 ７六歩(77)\n*Best\n*by test.\n   2 ３四歩(33)\n", "KIF"),
+    "go": ("(;GM[1]SZ[5]C[Before.];B[cc]C[Best\nby test.];W[dd])", "SGF"),
+}
+
+
+@pytest.mark.parametrize("game", list(COMMENTED))
+def test_comments_of_a_file_come_to_the_page(server: RunningServer, game: str) -> None:
+    text, form = COMMENTED[game]
+    with web(server, f"/page?game={game}") as client:
+        record = Page(client).one("load", text=text)
+        assert record["source"]["format"] == form
+        comments = [text.replace("\n", " ") for text in record["comments"]]
+        assert comments[:3] == ["Before.", "Best by test.", ""]
+        assert comments[3:] == (["A reply: Sicilian"] if game == "chess" else [])
+        assert record["hidden"] == 0
+
+
+def test_what_is_no_game_is_one_sentence_and_a_long_list_says_that_it_is_cut(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        for data in (b"", b" \n"):
+            answer = page.one("load", data=base64.b64encode(data).decode(), name="a.pgn")
+            assert answer["text"] == "there is nothing to read: the file or the text is empty"
+        png = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))).decode()
+        for name in ("a.png", "a.pgn"):
+            assert page.one("load", data=png, name=name)["text"].startswith("this file holds no text")
+        for count, more in ((MOST_GAMES, False), (MOST_GAMES + 1, True)):
+            record = page.one("load", text='[White "a"]\n\n1. e4 *\n\n' * count)
+            assert (len(record["games"]), record["more"]) == (MOST_GAMES, more)
+        assert record["games"][0] == "a - ?, 1 move"
+
+
+def test_variations_that_the_page_does_not_show_are_counted_and_saved(server: RunningServer) -> None:
+    """The page begins with the last position that is set up."""
+    text = "(;GM[1]SZ[5];B[cc](;W[dd];AB[bb]AW[ee];B[ab](;W[ba])(;W[ca]))(;W[dc];B[aa](;W[ab])(;W[ac])))"
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        record = page.one("load", text=text)
+        assert record["tree"] == [[0, "A4"], [1, "B5"], [1, "C5"]]
+        assert record["hidden"] == 2, "one, and one within it"
+        fields = {"root": record["root"], "moves": record["moves"], "source": record["source"]}
+        saved = page.one("write", format="SGF", **fields)["text"]
+        for part in ("AB[bb]", "AW[ee]", "W[dc]", "W[ab]", "W[ac]"):
+            assert part in saved
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 // Games as files and texts: loading, choosing one of several, saving.
 
 import { button, choice, clear, el } from "../base/dom.js";
+import { thousands } from "../plots/values.js";
 import { t, word } from "../words/language.js";
 
 export class Files {
@@ -46,7 +47,8 @@ export class Files {
         return;
       }
       const options = said.games.map((title, i) => [i + 1, `${i + 1}. ${title}`]);
-      clear(this.games, options.length > 0 && choice("Game of the file", options, said.number, (n) => this.load({ ...given, number: Number(n) }), { id: "number" }));
+      clear(this.games, options.length > 0 && choice("Game of the file", options, said.number, (n) => this.load({ ...given, number: Number(n) }), { id: "number" }),
+        said.more && el("p", { class: "soft", id: "more" }, t("The file has more games than these {n}, which are its first ones.", { n: thousands(options.length) })));
       if (said.game === this.app.match.name) this.review.take(said);
       else this.app.choose(said.game, said);
     });

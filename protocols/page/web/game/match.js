@@ -16,7 +16,7 @@ export class Match {
     this.onChange = () => {}; // called when anything has changed
     this.root = null;
     this.start = null; // of a game of Go that the server has not begun yet
-    this.tree = { move: "", kids: [] }; // all moves: {move, word, value, ended, dead, kids}, the main line first
+    this.tree = { move: "", kids: [] }; // all moves: {move, word, comment, value, ended, dead, kids}, the main line first
     this.moves = []; // of the line that is shown
     this.ply = 0;
     this.plies = []; // {text, turn, word} by ply, as far as known
@@ -33,12 +33,19 @@ export class Match {
     this.names = ["", ""];
     this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
     this.source = null; // {format, text} of a loaded game with all that stands in it, which saving needs
+    this.hidden = 0; // variations of a loaded game that are not in the tree
+    this.short = false; // it is too long for a source: what is not in the tree is not saved
     this.you = 0; // the side that the user plays, 2: both
     this.waiting = false; // for the server's word on the present position
   }
 
   get here() {
     return this.plies[this.ply] || null;
+  }
+
+  // What tells the position that is shown from those of other games and other plies.
+  get position() {
+    return [this.name, this.root, ...this.played].join(" ");
   }
 
   get turn() {
@@ -227,9 +234,9 @@ export class Match {
 
   store() {
     this.keep();
-    const { root, moves, ply, names, result, source, you, net } = this;
+    const { root, moves, ply, names, result, source, hidden, short, you, net } = this;
     const tree = walk(this.tree).map(([parent, { kids, ...node }]) => [parent, node]);
-    const kept = { root, tree, moves, ply, names, result, source, you, net, clock: this.clock?.kept };
+    const kept = { root, tree, moves, ply, names, result, source, hidden, short, you, net, clock: this.clock?.kept };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {

@@ -1,7 +1,7 @@
 // The list of moves.
 
 import { button, byId, choice, clear, el } from "../base/dom.js";
-import { spoken, t } from "../words/language.js";
+import { spoken, t, word } from "../words/language.js";
 import { chooseNotation } from "../words/languages.js";
 import { moveField } from "./typed.js";
 
@@ -10,7 +10,8 @@ export function movesCard(app) {
     el("div", { class: "row" }, el("h2", {}, "Moves"),
       app.match.name === "shogi" && choice("", [["", "7g7f"], ["kanji", "▲７六歩"]], spoken.kanji ? "kanji" : "", (kind) => notate(app, kind === "kanji"), { id: "notation", "aria-label": "Notation" }),
       app.view.listed && button("Set up", () => app.turnTo(app.views.at(-1)), { id: "set-up", title: "Set up a position" })),
-    el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves scrolls", id: "moves" }), moveField(app));
+    el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves", id: "moves" }),
+    el("p", { id: "comment", tabindex: 0, role: "group", "aria-label": "Comment" }), el("p", { class: "soft", id: "unseen" }), moveField(app));
 }
 
 // Write the moves of shogi in kanji, or as programs do.
@@ -35,15 +36,29 @@ export function moveList(app) {
     const number = single ? ply : half % 2 === 0 || ply === 1 ? `${Math.floor(half / 2) + 1}${half % 2 ? "…" : "."}` : "";
     const move = button(match.plies[ply].word, () => app.go(ply), { "aria-current": ply === match.ply });
     const others = path[ply - 1].kids.filter((kid) => kid !== path[ply]);
-    items.push(el("li", {}, number ? el("span", { class: "number" }, String(number)) : null, move, ...others.map((node) => variation(app, ply - 1, node))));
+    const sign = app.view.comments && path[ply].comment && el("span", { class: "sign", role: "img", title: "This move has a comment", "aria-label": "This move has a comment" }, "✎");
+    items.push(el("li", {}, number ? el("span", { class: "number" }, String(number)) : null, move, sign, ...others.map((node) => variation(app, ply - 1, node))));
   }
   for (const node of path.at(-1).kids) items.push(el("li", {}, variation(app, match.moves.length, node))); // after moves that were taken back
   if (match.left) items.push(el("li", {}, button("Make it the main line", () => match.promote(), { class: "other", id: "promote" })));
   clear(list, ...(items.length ? items : [el("li", { class: "soft" }, "No move yet.")]));
+  list.classList.toggle("scrolls", list.scrollHeight > list.clientHeight + 1); // a shadow only then
+  showRemarks(app, path[match.ply].comment || "");
   list.scrollTop = top;
   const here = items[match.ply - 1];
   if (here && here.offsetTop < list.scrollTop) list.scrollTop = here.offsetTop;
   else if (here && here.offsetTop + here.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = here.offsetTop + here.offsetHeight - list.clientHeight;
+}
+
+// The comment of the position that is shown, and what a file has beyond what is shown of it.
+function showRemarks({ match, view }, comment) {
+  const [here, unseen] = [byId("comment"), byId("unseen")];
+  here.textContent = view.comments ? comment : "";
+  here.hidden = !here.textContent;
+  const n = match.hidden;
+  if (match.short) unseen.textContent = word("The file is too long to be kept: what is not shown of it, and its comments, are not saved.");
+  else if (n) unseen.textContent = t(n === 1 ? "The file has one more variation, which is not shown; it is kept when the game is saved as {format}." : "The file has {n} more variations, which are not shown; they are kept when the game is saved as {format}.", { n, format: match.source.format });
+  unseen.hidden = !view.comments || !(n || match.short);
 }
 
 // The way to another line of the tree: its first moves.
@@ -51,5 +66,5 @@ function variation(app, ply, node) {
   const words = [];
   for (let at = node; at; at = at.kids[0]) words.push(at.word || at.move);
   const text = `(${words.slice(0, 4).join(" ")}${words.length > 4 ? "…" : ""})`;
-  return button(text, () => app.turnLine(ply, node), { class: "other", title: t("variation of {n} moves", { n: words.length }) });
+  return button(text, () => app.turnLine(ply, node), { class: "other", title: t(words.length === 1 ? "variation of one move" : "variation of {n} moves", { n: words.length }) });
 }

@@ -1,4 +1,4 @@
-// Trees of moves. A node: {move, word, value, ended, dead, kids}; its first kid goes on the main line.
+// Trees of moves. A node: {move, word, comment, value, ended, dead, kids}; its first kid goes on the main line.
 
 // The nodes of the main line below a node.
 export function mainOf(node) {

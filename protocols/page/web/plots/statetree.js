@@ -88,6 +88,12 @@ export class StateTree {
     this.element = el("div", { class: "scroll" }, this.inner);
   }
 
+  clear() {
+    this.inner.style.height = 0;
+    clear(this.lines);
+    clear(this.states);
+  }
+
   show({ game, states, root, flipped, onGo }) {
     const spots = placesOf(states);
     const leaves = Math.max(...spots.map(([x]) => x)) + 1;

@@ -15,6 +15,7 @@ const SLOW_MS = 600; // ... and of the pictures
 export class AnalyseView extends View {
   name = "analyse";
   title = "Analyse";
+  comments = true;
 
   constructor(app) {
     super(app);
@@ -22,6 +23,7 @@ export class AnalyseView extends View {
     this.heat = "none";
     this.lines = 5;
     this.chosen = new Set(); // moves that alone are searched
+    this.here = null; // the position that all this is about
     this.report = null;
     this.line = null; // under the pointer
     this.table = new MoveTable({
@@ -85,8 +87,11 @@ export class AnalyseView extends View {
 
   pause() {
     this.paused = !this.paused;
-    if (this.paused) this.hide();
-    else this.ready();
+    if (!this.paused) this.ready();
+    else {
+      this.hide();
+      this.draw(); // the last report
+    }
     this.drawSwitch();
   }
 
@@ -110,9 +115,8 @@ export class AnalyseView extends View {
 
   // What belongs to another position is forgotten.
   place(match) {
-    const here = `${match.root} ${match.played.join(" ")}`;
-    if (here === this.here) return;
-    this.here = here;
+    if (match.position === this.here) return;
+    this.here = match.position;
     this.report = null;
     this.line = null;
     this.chosen.clear();
@@ -123,6 +127,7 @@ export class AnalyseView extends View {
   search(limit) {
     const { match } = this.app;
     if (match.over) return;
+    this.place(match);
     const only = [...this.chosen];
     this.ask({ root: match.root, moves: match.played, lines: this.lines, every: EVERY_MS, only, ...limit }, (said) => {
       if (said.is === "report") this.hear(said);
@@ -186,7 +191,7 @@ export class AnalyseView extends View {
   overlay() {
     const { match, board } = this.app;
     const { report } = this;
-    if (!report || this.app.view !== this) return;
+    if (!report || this.app.view !== this || !board.board || match.position !== this.here) return;
     drawHeat(board, ["policy", "visits", "value"].includes(this.heat) ? heatOf(board, report, this.heat) : []);
     drawOwners(board, this.heat === "owners" ? report.owners : null, match.turn);
     if (this.line) {
@@ -203,6 +208,8 @@ export class AnalyseView extends View {
 
   rest() {
     super.rest();
+    clearTimeout(this.frame); // what it would draw may belong to another position
+    this.frame = 0;
     this.drawSwitch();
   }
 }

@@ -17,7 +17,7 @@ export class InsideView extends View {
   constructor(app) {
     super(app);
     this.most = 10_000;
-    this.here = null;
+    this.here = null; // the position that is searched
     this.forget();
     this.tree = new StateTree();
     this.rows = el("div");
@@ -31,6 +31,7 @@ export class InsideView extends View {
   }
 
   forget() {
+    this.of = this.app.match?.position; // whose history it is
     this.history = []; // {visits, states}
     this.milestones = []; // the same, at powers of ten
     this.at = -1; // what the slider shows, -1: the newest
@@ -71,7 +72,7 @@ export class InsideView extends View {
 
   ready() {
     const { match } = this.app;
-    const here = `${match.name} ${match.root} ${match.played.join(" ")}`;
+    const here = match.position;
     if (match.over || match.waiting || !match.here) {
       this.draw();
       return;
@@ -87,8 +88,8 @@ export class InsideView extends View {
   // Search on to the next power of ten.
   next(fresh = false) {
     const done = fresh ? 0 : this.milestones.at(-1)?.visits || 0;
-    if (this.asked || (!done && !fresh) || done >= this.most) return;
     const { match } = this.app;
+    if (this.asked || (!done && !fresh) || done >= this.most || this.of !== match.position) return;
     const target = done < 100 ? 100 : 10 ** (Math.floor(Math.log10(done) + 1e-9) + 1);
     const fields = { root: match.root, moves: match.played, visits: target - done, states: STATES, lines: 1, every: EVERY_MS, fresh };
     this.ask(fields, (said) => {
@@ -118,11 +119,15 @@ export class InsideView extends View {
     const { match, board } = this.app;
     if (this.app.view !== this || !match.here) return;
     this.switch.textContent = word(this.asked ? "Stop" : "Search again");
-    this.slider.max = Math.max(this.history.length - 1, 0);
+    const history = this.of === match.position ? this.history : [];
+    this.slider.max = Math.max(history.length - 1, 0);
     if (this.at < 0) this.slider.value = this.slider.max;
-    const shown = this.history.at(this.at);
+    const shown = history.at(this.at);
     if (!shown) {
       clear(this.figures, match.over ? "The game is over." : "…");
+      this.tree.clear();
+      clear(this.rows);
+      this.drawn = "";
       return;
     }
     const about = { game: match.name, root: match.turn, flipped: board.flipped, onGo: (moves) => this.follow(moves) };
@@ -142,6 +147,12 @@ export class InsideView extends View {
     if (!moves.length) return;
     this.hide();
     match.follow(link, moves, () => this.ready());
+  }
+
+  rest() {
+    super.rest();
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
   }
 
   lost() {

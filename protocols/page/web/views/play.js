@@ -26,6 +26,7 @@ export class PlayView extends View {
     this.strength = localStorage.getItem(KEPT) || "elo 1400";
     this.setup = { size: 9, komi: "", rules: "tromp-taylor", handicap: 0, control: "" };
     this.above = 2;
+    this.of = null; // the root of the game that the setup was taken from
     this.resigning = false; // asked whether to
     this.end = el("section", { class: "card", id: "end", "aria-label": "End of the game" });
     setInterval(() => this.tick(), 200);
@@ -35,6 +36,9 @@ export class PlayView extends View {
     const { app } = this;
     const sides = app.hello.sides;
     const go = app.hello.sizes.length > 0;
+    const { root } = app.match;
+    if (go && root && root !== this.of) this.setup.size = root.split(" ")[0].split("/").length; // as the game on the board
+    this.of = root;
     if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
     const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "usual", value: this.setup.komi });
     komi.addEventListener("change", () => (this.setup.komi = komi.value));

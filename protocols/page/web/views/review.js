@@ -13,6 +13,7 @@ import { View } from "./view.js";
 export class ReviewView extends View {
   name = "review";
   title = "Review";
+  comments = true;
 
   constructor(app) {
     super(app);
@@ -57,9 +58,10 @@ export class ReviewView extends View {
   // ---------------------------------------------------------------- searching
 
   // Begin the review of a record that the server has read.
-  take({ root, moves, tree, names, result, fault, source }) {
+  take({ root, moves, tree, comments, hidden, names, result, fault, source }) {
     this.runs = true;
-    this.app.start({ root, moves, tree, names, result, source, ply: 0, you: 2 }, () => {
+    const short = !source && (hidden > 0 || comments.some(Boolean));
+    this.app.start({ root, moves, tree, comments, hidden, short, names, result, source, ply: 0, you: 2 }, () => {
       this.app.turnTo(this);
       if (fault) this.app.note(fault);
     });

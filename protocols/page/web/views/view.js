@@ -2,6 +2,7 @@
 
 export class View {
   listed = true; // among the views in the header
+  comments = false; // those of a loaded game are shown
 
   constructor(app) {
     this.app = app;
