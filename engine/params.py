@@ -53,7 +53,7 @@ class SearchParams:
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
     )
     ladders: bool = setting(  # in games that have them
-        True, "Read ladders beside a net that does not see them: which chains one catches, and which escape."
+        True, "Read ladders beside our nets: which chains one catches, and which escape."
     )
     transpositions: bool = setting(  # with compiled nets
         True, "Search a position once, whatever the order of the moves that lead to it; with the net for CPUs."

@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "A KataGo net plays games of every strength, komi, rule set and size of board without a search, and says of "
         "each position its policy, chances, lead and owners; our networks learn from that at once. Made for a GPU: on "
-        "a CPU a large teacher labels some tens of positions a second. Leaves NAME_fp32.onnx and NAME_int8.onnx."
+        "a CPU a large teacher labels at most a hundred positions of 9x9 a second. Leaves NAME_fp32.onnx and "
+        "NAME_int8.onnx."
     )
     parser.formatter_class = Help
     parser.epilog = """\

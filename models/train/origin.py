@@ -16,7 +16,7 @@ from ...engine.games.base import Game
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.onnx.session import raw_session
-from ...engine.nets.weights import dense_net, embedded_net
+from ...engine.nets.weights import dense_net, embedded_net, other_nets
 from ..families import config_of, family_of_file
 from ..families.base import NetFile
 from ..families.config import NetConfig
@@ -63,8 +63,9 @@ def _read(path: Path, game: Game) -> NetFile:
     if str(path) != EMBEDDED:
         outline, content = read_outline(path)
         return NetFile(path, content, check_net(outline, game))
-    inside = [path for path in (embedded_net(game.name), dense_net(game.name)) if path is not None]
+    first = [path for path in (embedded_net(game.name), dense_net(game.name)) if path is not None]
+    inside = list(dict.fromkeys([*first, *other_nets(game.name).values()]))
     if not inside:
         raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
     files = [_read(path, game) for path in inside]
-    return next((file for file in files if file.info.encoder == game.encoder.name), files[-1])
+    return next((file for file in files if file.info.encoder == game.encoder.name), files[len(first) - 1])

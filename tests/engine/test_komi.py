@@ -29,7 +29,7 @@ from .search.tree.test_ownership import counting_net
 
 SAMPLE = Path(__file__).parents[1] / "data" / "go9_train_sample.npz"
 BOARD = "9/9/2X3O2/9/4X4/9/2O3X2/3O5/9"
-SETTINGS = [  # of one board: komi, rules, handicap; none of them is in the planes of a net that sees stones alone
+SETTINGS = [  # of one board: komi, rules, handicap; none of them is in the planes of the default
     f"{BOARD} {turn} - {komi} {rules} {handicap}"
     for turn, (komi, rules, handicap) in itertools.product(
         "bw",
@@ -46,11 +46,13 @@ SETTINGS = [  # of one board: komi, rules, handicap; none of them is in the plan
 ]
 
 
-@pytest.fixture(scope="module", params=["own", "counting", "silent", "katago"])
+@pytest.fixture(scope="module", params=["own", "go-rules", "counting", "silent", "katago"])
 def net(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("net")
     if request.param == "own":
         return ""
+    if request.param == "go-rules":
+        return "go-rules"
     if request.param == "katago":
         path = folder / "random.bin.gz"
         path.write_bytes(to_bytes(random_net(1, 11, ("ordinary_block",))))
@@ -110,7 +112,7 @@ def test_a_great_komi_decides(net: str, komi: str, low: float, high: float) -> N
 
 def test_white_gets_what_the_rules_give(net: str) -> None:
     """Points for handicap stones, and by territory rules the stones played, count as komi does."""
-    if not net or "random" in net:
+    if net == "go-rules" or "random" in net:
         pytest.skip("its planes show the rules")
     engine = engine_of(net)
 
