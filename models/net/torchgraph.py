@@ -7,6 +7,7 @@ which the graphs hold in parts.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -123,11 +124,22 @@ class RecordedGraph:
 
 
 def _compiled(graph: TorchGraph, planes: Tensor) -> Any:
-    """The graph as one function of planes of that shape, its operators joined by torch's compiler."""
+    """The graph as one function of planes of that shape, by torch's compiler; itself where that fails."""
+    from torch._dynamo.exc import TorchDynamoException
+
     with torch.no_grad():
         graph(planes)  # what is made of the shape
-        traced = make_fx(graph)(planes)
-        return torch.compile(traced, dynamic=False, options={"freezing": True})
+        compiled = torch.compile(make_fx(graph)(planes), dynamic=False, options={"freezing": True})
+        try:
+            compiled(planes)
+        except TorchDynamoException:
+            print(
+                "the net is not compiled but runs operator by operator, about half as fast: torch's compiler failed; "
+                "it needs g++ and Python's headers (python3-dev)",
+                file=sys.stderr,
+            )
+            return graph
+        return compiled
 
 
 def _as(value: Tensor, dtype: torch.dtype) -> Tensor:

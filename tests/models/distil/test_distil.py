@@ -7,11 +7,13 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import onnx
 import pytest
 import torch
+from torch._dynamo.exc import TorchDynamoException
 
 from az_engine.cli import main
 from az_engine.engine.games import get_game
@@ -176,7 +178,7 @@ def test_a_net_that_looks_at_all_planes_begins_one_that_looks_at_some() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="a C++ compiler is not installed: apt install g++")
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # within torch
 def test_a_compiled_teacher_says_what_it_says_operator_by_operator(teacher: Path) -> None:
     graph = TorchGraph(onnx.load_from_string(convert_file(teacher).model)).eval()
     compiled = RecordedGraph(graph, torch.device("cpu"), compiled=True)
@@ -188,6 +190,22 @@ def test_a_compiled_teacher_says_what_it_says_operator_by_operator(teacher: Path
             expected = graph(planes)
         for name, values in compiled(planes).items():
             assert torch.allclose(values, expected[name], rtol=1e-4, atol=1e-4), name
+
+
+def test_a_teacher_that_cannot_be_compiled_runs_operator_by_operator(
+    teacher: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise TorchDynamoException("no headers")
+
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: fails)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    graph = TorchGraph(onnx.load_from_string(convert_file(teacher).model)).eval()
+    planes = torch.ones((2, katago.NUM_PLANES, 7, 7), dtype=torch.uint8)
+    answered = RecordedGraph(graph, torch.device("cpu"), compiled=True)(planes)
+    with torch.no_grad():
+        assert torch.equal(answered["policy"], graph(planes)["policy"])
+    assert "python3-dev" in capsys.readouterr().err
 
 
 @pytest.fixture

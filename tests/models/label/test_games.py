@@ -114,7 +114,7 @@ def test_impossible_arguments_are_refused(tmp_path: Path) -> None:
         (("--visits", "0"), "--visits is 0; it must be at least 1"),
         (("--decided", "-1"), "--decided is -1; it must be at least 0"),
         (("--blunders", "0,1.5"), "--blunders is 1.5; it must be 0 to 1"),
-        (("--openings", "1001"), "an opening of 1000 moves at most"),
+        (("--openings", "1001"), "an opening of 1,000 moves at most"),
     ):
         with pytest.raises(OptionError, match=said):
             label(tmp_path, *ENGINE, *words)
