@@ -16,8 +16,8 @@ from ..families import config_of
 from ..families.tower.config import TowerConfig
 from ..train.checkpoint import Checkpoint
 
-_BOARD, _STONES, _LAST, _KOMI = 0, (1, 2), 9, 27  # planes of the encoder "rules"
-_HALF_POINTS, _OFFSET = 14.0, 128.0  # komi that the nets have learned, what is added to it
+_BOARD, _STONES, _LAST, _KOMI = 0, (1, 2), 9, 27  # planes of the encoder "rules", see engine.games.go.encoders.katago
+_HALF_POINTS, _OFFSET = 14.0, 128.0  # komi that nets learn on 9x9, 7 points; what the plane adds to half points
 _OLDEST = 2  # positions that the planes of komi and rules can stand for
 
 

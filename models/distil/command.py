@@ -54,7 +54,7 @@ examples:
         "--init",
         type=Path,
         metavar="NET",
-        help="a net of the same shape, also one that sees stones alone (default), or a run: what they begin with",
+        help="begin with a net of the same shape, also one that sees stones alone, or a run; default is go-rules",
     )
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")

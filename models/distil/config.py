@@ -17,7 +17,7 @@ class DistilConfig:
     points: int = setting(20_000, "points of the boards that the teacher looks at together", low=25, flag=True)
     reuse: float = setting(3.0, "times that a position is learned from", above=0, flag=True)
     gib: float = setting(2.0, "memory for positions on the device, GiB, all sizes together", above=0, flag=True)
-    met: float = setting(
+    student: float = setting(
         0.5, "share of the games whose moves the first network chooses, not the teacher", low=0, high=1, flag=True
     )
     least: int = setting(4096, "positions of a size before it is learned from", low=1, flag=True)

@@ -160,9 +160,10 @@ class Distillation:
         outputs = board.teacher(planes)
         shown = board.memory.shown(planes)
         policy = outputs["policy"].clone()
-        if met := round(self.config.met * len(policy)):
-            with self.learners[0].autocast():
-                policy[:met] = self.learners[0].averaged.outputs(shown[:met])["policy"].all()
+        if games := round(self.config.student * len(policy)):
+            student = self.learners[0]
+            with student.autocast():
+                policy[:games] = student.averaged.outputs(shown[:games])["policy"].all()
         noise = -torch.log(-torch.log(torch.rand_like(policy).clamp(1e-9, 1 - 1e-7)))
         drawn = (policy / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
         answer = torch.stack([drawn.float(), outputs["score"][:, 0]]).cpu().numpy()

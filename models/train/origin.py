@@ -63,9 +63,9 @@ def _read(path: Path, game: Game) -> NetFile:
     if str(path) != EMBEDDED:
         outline, content = read_outline(path)
         return NetFile(path, content, check_net(outline, game))
-    first = [path for path in (embedded_net(game.name), dense_net(game.name)) if path is not None]
-    inside = list(dict.fromkeys([*first, *other_nets(game.name).values()]))
-    if not inside:
+    usual = [path for path in (embedded_net(game.name), dense_net(game.name)) if path is not None]
+    if not usual:
         raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
-    files = [_read(path, game) for path in inside]
-    return next((file for file in files if file.info.encoder == game.encoder.name), files[len(first) - 1])
+    files = [_read(path, game) for path in dict.fromkeys([*usual, *other_nets(game.name).values()])]
+    fitting = (file for file in files if file.info.encoder == game.encoder.name)
+    return next(fitting, None) or _read(usual[-1], game)

@@ -26,7 +26,7 @@ from az_engine.models.net import probes, quantise
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
 from az_engine.models.train.log import read_config
-from az_engine.models.train.origin import network_at, origin
+from az_engine.models.train.origin import EMBEDDED, network_at, origin
 
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go
@@ -190,3 +190,9 @@ def test_what_is_no_net_of_ours_is_refused(tmp_path: Path) -> None:
 
 class _Nameless:
     name = "checkers"
+
+
+@pytest.mark.parametrize(("planes", "shown"), [("", 17), ("rules", 42)])
+def test_the_net_inside_is_the_one_that_sees_what_the_run_sees(planes: str, shown: int) -> None:
+    go = get_game("go").sized(9)
+    assert network_at(Path(EMBEDDED), go.using(planes) if planes else go).planes[0] == shown

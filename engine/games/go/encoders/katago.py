@@ -34,8 +34,8 @@ Where a pass would end the game and the rules let players pass in agreement, the
 the past.
 
 Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is own komi in half points
-and 128, at most 63 points, and plane 28 is none. They look at 32 of the 42, neither at empty ones nor at plane 26: the
-first convolution of a number that is no multiple of 16 takes twice as long.
+and 128, at most 63 points, and plane 28 is none. They look at 32 of the 42, neither at empty ones nor at plane 26:
+onnxruntime is slow at a first convolution of planes that are no multiple of 16.
 """
 
 from __future__ import annotations
