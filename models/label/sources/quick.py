@@ -161,7 +161,8 @@ class Players:
         """Which of its moves each game goes on with: i8[N]."""
         present = np.arange(_COMPARED) < games.rows["count"][:, None]
         rows, columns = np.nonzero(present)
-        next_rows = self._guide.look(self._game.after(games.states, rows, games.moves[rows, columns])).rows
+        after = self._game.after(games.states, rows, games.moves[rows, columns])
+        next_rows = self._guide.look(after, values=True).rows
         over = next_rows["outcome"] != RUNNING
         values = np.where(over, next_rows["outcome"], next_rows["value"])  # for the other side
         scores = np.full(present.shape, -np.inf)
