@@ -1,4 +1,4 @@
-"""HAProxy as docs/reference/deployment.md configures it before three servers: one dies, one is asked to end."""
+"""HAProxy as docs/reference/deployment.md says, before three servers: one is slow, one dies, one is asked to end."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def answers(port: int) -> str | None:
         return None
 
 
-def test_three_servers_of_which_one_dies_and_one_ends(tmp_path: Path) -> None:
+def test_three_servers_of_which_one_is_slow_one_dies_and_one_ends(tmp_path: Path) -> None:
     with ExitStack() as stack:
         backends = [Backend(tmp_path / f"{name}.jsonl") for name in "abc"]
         for each in backends:
@@ -124,6 +124,13 @@ def test_three_servers_of_which_one_dies_and_one_ends(tmp_path: Path) -> None:
         assert Counter(place for place, _ in clients) == {0: 3, 1: 3, 2: 3}, "the least busy server comes first"
         for _, client in clients:
             client.send("position startpos", "isready", "go infinite")
+            client.until("readyok")
+
+        backends[0].process.send_signal(signal.SIGSTOP)  # as busy as can be
+        time.sleep(3.5)
+        backends[0].process.send_signal(signal.SIGCONT)
+        for _, client in clients:
+            client.send("isready")
             client.until("readyok")
 
         cookie = answers(web)
