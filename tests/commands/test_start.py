@@ -45,7 +45,7 @@ def test_it_opens_the_page_and_a_second_one_finds_it(tmp_path: Path) -> None:
     process, shown = begin(tmp_path)
     try:
         address = address_in(shown)
-        assert "<title>az-engine" in urllib.request.urlopen(address, timeout=20).read().decode()
+        assert "<title>az-engine" in urllib.request.urlopen(address, timeout=60).read().decode()
         shown.unlink()
         port = address.rpartition(":")[2].strip("/")
         second, _ = begin(tmp_path, "start", "--port", port)

@@ -60,7 +60,7 @@ def bad(fault: str, protocol: str = "uci", **settings: float) -> UciClient:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "GRACE_S", 0.7)
+    monkeypatch.setattr(base, "GRACE_S", 60.0)  # but for engines that never answer
     monkeypatch.setattr(process, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
     monkeypatch.setattr(process, "QUIT_S", 0.3)
 
@@ -161,12 +161,18 @@ def test_no_move_is_an_answer() -> None:
         ("go=e2e4\nbestmove e2e4", EngineMisbehaved, "nobody asked for"),
     ],
 )
-def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
+def test_faults_are_told_apart_and_leave_no_process(
+    how: str, fault: type[EngineProcessError], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what is not to come in time is waited for shortly: a busy machine starts an engine slowly."""
+    monkeypatch.setattr(base, "GRACE_S", {"hang": 0.7, "spam": 3.0, "flood": 3.0}.get(how, 60.0))
     legal: Callable[[str], bool] = {move.uci() for move in chess.Board().legal_moves}.__contains__
     engines = []
 
     def two_moves() -> None:
-        engines.append(bad(how, start_s=1.5, ready_s=1.0))
+        engines.append(
+            bad(how, start_s=1.5 if how == "uci=hang" else 60.0, ready_s=1.0 if how == "isready=hang" else 60.0)
+        )
         engines[0].play(None, [], QUICK, legal)
         engines[0].play(None, [], QUICK, legal)
 
@@ -177,7 +183,8 @@ def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[Engine
     assert all(gone(engine.pid) for engine in engines)
 
 
-def test_an_engine_deaf_to_stop_and_one_that_will_not_quit() -> None:
+def test_an_engine_deaf_to_stop_and_one_that_will_not_quit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "GRACE_S", 0.7)
     engine = bad("stop=hang")
     engine.go(None, [], Limits(infinite=True))
     engine.stop()
@@ -227,7 +234,8 @@ def test_only_shogi_players_resign_and_declare(how: str) -> None:
 def test_a_second_answer_of_a_shogi_engine_is_not_taken_for_the_next_one() -> None:
     with bad("go=7g7f\nbestmove 7g7f", "usi") as engine:
         engine.play(None, [], QUICK)
-        time.sleep(0.1)
+        while not engine._lines.qsize():  # noqa: SLF001
+            time.sleep(0.01)
         with pytest.raises(EngineMisbehaved, match="nobody asked for"):
             engine.play(None, [], QUICK)
     assert gone(engine.pid)

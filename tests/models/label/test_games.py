@@ -178,7 +178,7 @@ def living(session: int) -> set[int]:
 
 
 def wait_for_the_end(session: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while left := living(session):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
