@@ -24,12 +24,12 @@ from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.show.examples import write_examples
 from az_engine.models.selfplay.show.status import Observer, Status
-from az_engine.models.selfplay.store.frames import FrameReader
 from az_engine.models.selfplay.store.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
 from az_engine.models.selfplay.store.window import Window, WindowConfig, Windows
 from az_engine.models.train import checkpoint
 
 from .games import random_game, same
+from .test_run import stored
 from .test_runconfig import parsed
 
 GO = get_game("go5")
@@ -56,11 +56,6 @@ def begin(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(described(config(), GO, "az-engine train")))
     return folder
-
-
-def stored(folder: Path) -> list[GameRecord]:
-    payloads = [p for path in sorted((folder / "games").glob("*.games")) for p in FrameReader(path).read()]
-    return [GameRecord.from_bytes(p) for p in payloads if p[:1] == b"\x01"]
 
 
 def weights(folder: Path) -> str:

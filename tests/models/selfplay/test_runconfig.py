@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.settings import choices_of, settings_of
-from az_engine.models.fields import assignment, built, merged, read_toml
+from az_engine.models.fields import assignment, merged, read_toml
 from az_engine.models.selfplay import command as reinforce
 from az_engine.models.selfplay.config import RunConfig, load_run, sections
 from az_engine.models.selfplay.presets import preset
@@ -139,18 +138,6 @@ def test_the_manuals_configuration_is_read(tmp_path: Path) -> None:
     assert (run.selfplay.visits, run.window.games, run.window.start) == (200, 100_000, 2000)
 
 
-def test_what_a_setting_may_be_is_said() -> None:
-    for bad, text in (
-        ({"ladder": {"every": 0}}, "ladder.every is 0; it must be at least 1"),
-        ({"selfplay": {"noise_share": 1.5}}, "noise_share is 1.5; it must be 0 to 1"),
-        ({"selfplay": {"search": {"c_puct": -1}}}, "selfplay.search.c_puct is -1.0; it must be 0 to 100"),
-        ({"selfplay": {"search": {"fpu": "none"}}}, "selfplay.search.fpu is 'none'; it must be one of zero,"),
-        ({"loop": {"reuse": 0}}, "loop.reuse is 0.0; it must be greater than 0"),
-    ):
-        with pytest.raises(OptionError, match=text):
-            run_of("az,small", "go5", **bad)
-
-
 def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
     file.write_text("[selfplay]\nvisits = 50\ngames = 16\n[selfplay.search]\nc_puct = 2\n[learner]\nrate = 0.01\n")
@@ -162,11 +149,8 @@ def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:
     assert (run.selfplay.search.c_puct, run.selfplay.search.puct) == (2.0, "agz")
     assert (run.learner["rate"], run.learner["batch"], run.loop.steps) == (0.01, 64, 77)
     assert run.net["blocks"] == 2  # of the preset: --blocks was not given, so its default does not count
-
-
-def test_a_flag_given_with_its_default_still_overrides_the_preset(tmp_path: Path) -> None:
-    run, _ = reinforce.settings(parsed("--game", "go", "--size", "5", "--blocks", "6"), tmp_path)
-    assert run.net["blocks"] == 6
+    given, _ = reinforce.settings(parsed("--game", "go", "--size", "5", "--blocks", "6"), tmp_path)
+    assert given.net["blocks"] == 6  # though it is the flag's default
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,12 @@ def test_a_flag_given_with_its_default_still_overrides_the_preset(tmp_path: Path
         (["--preset", "alpha"], "no preset 'alpha'; there are az, agz, small, gpu"),
         (["--teacher-weight", "0.5"], "--teacher-weight is for --supervised"),
         (["--config", "missing.toml"], "missing.toml cannot be read"),
-        (["--set", "loop.reuse=0"], "must be greater than 0"),
+        (["--set", "self_play.visits=3"], "no setting self_play; did you mean selfplay"),
+        (["--set", "loop.reuse=0"], "loop.reuse is 0.0; it must be greater than 0"),
+        (["--set", "ladder.every=0"], "ladder.every is 0; it must be at least 1"),
+        (["--set", "selfplay.noise_share=1.5"], "noise_share is 1.5; it must be 0 to 1"),
+        (["--set", "selfplay.search.c_puct=-1"], "selfplay.search.c_puct is -1.0; it must be 0 to 100"),
+        (["--set", "selfplay.search.fpu=half"], "selfplay.search.fpu is 'half'; it must be one of zero,"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,12 +269,6 @@ def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
         load_run(tmp_path)
     with pytest.raises(OptionError, match="a supervised run"):
         reinforce.settings(parsed(), tmp_path)
-
-
-def test_unknown_sections_are_said() -> None:
-    with pytest.raises(OptionError, match="no setting self_play; did you mean selfplay"):
-        built(RunConfig, {"game": "chess", "self_play": {}}, "")
-    assert asdict(RunConfig("chess"))["machine"]["workers"] == 1
 
 
 def test_the_first_checkpoints_come_early() -> None:
