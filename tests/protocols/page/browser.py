@@ -14,12 +14,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from websockets.sync.client import connect
 
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+IN_CHROMIUM = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+]
 PATIENCE_S = 60.0
 READY = "window.az && az.match.here && !az.match.waiting"
 FLAGS = (
