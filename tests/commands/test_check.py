@@ -19,13 +19,13 @@ from az_engine.commands.guis import recipes
 from az_engine.commands.installation import Installation
 from az_engine.engine.errors import AzError, NetError
 
+from ..fakes.arguments import parsed
+
 Findings = list[dict[str, str]]
 
 
 def options(*words: str, seconds: float = 0.2) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    check.add_arguments(parser)
-    return parser.parse_args(["--seconds", str(seconds), *(words or ["--json"])])
+    return parsed(check, "--seconds", seconds, *(words or ["--json"]))
 
 
 def findings(capsys: pytest.CaptureFixture[str]) -> Findings:
@@ -318,11 +318,9 @@ def test_an_extra_beside_onnxruntime_gpu_does_not_bring_onnxruntime(
 
 
 def test_nets_lists_and_shows_cards(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
-    nets.add_arguments(parser)
-    assert nets.main(parser.parse_args([])) == 0
+    assert nets.main(parsed(nets)) == 0
     listed = capsys.readouterr().out
     assert "chess sparse" in listed
     assert f"SHA-256 {nets.find_net('chess').sha256[:12]}" in listed
-    assert nets.main(parser.parse_args(["chess"])) == 0
+    assert nets.main(parsed(nets, "chess")) == 0
     assert capsys.readouterr().out.startswith("# ")

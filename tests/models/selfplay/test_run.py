@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import hashlib
 import io
@@ -58,10 +57,10 @@ from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
+from ...fakes.arguments import parsed
 from ...games import DIRECTORY
 from .games import random_game
 from .perfect import Perfect, never_loses
-from .test_runconfig import parsed
 
 pytestmark = pytest.mark.slow
 
@@ -406,7 +405,7 @@ def test_a_run_without_a_step_says_why(
 ) -> None:
     assert whole.exists()  # so that kernels are compiled
     begin(tmp_path, config(loop={"steps": 0, "minutes": 3 / 60, **loop}))
-    assert reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path))) == status
+    assert reinforce.main(parsed(flags, "--game", "tictactoe", "--out", str(tmp_path))) == status
     said = capsys.readouterr().err
     assert re.search(text, said)
     assert "last net" not in said
@@ -500,7 +499,7 @@ def alive(pid: int) -> bool:
 def test_a_second_learner_is_refused(tmp_path: Path) -> None:
     begin(tmp_path, config())
     with RunLock(tmp_path), pytest.raises(DataError, match=f"in use by another process \\(pid {os.getpid()}\\)"):
-        reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path)))
+        reinforce.main(parsed(flags, "--game", "tictactoe", "--out", str(tmp_path)))
 
 
 def test_a_diverged_net_is_never_used(tmp_path: Path) -> None:
@@ -538,10 +537,8 @@ def test_options_of_self_play_reach_the_games(options: Values, share: float, tmp
 
 
 def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    flags.add_arguments(parser)
     words = ["--game", "tictactoe", "--out", str(tmp_path / "run"), "--init", str(whole), "--steps", "20"]
-    run, _ = reinforce.settings(parser.parse_args(words), tmp_path / "run")
+    run, _ = reinforce.settings(parsed(flags, *words), tmp_path / "run")
     assert run.net_config(GAME) == config().net_config(GAME)  # that run's network, without a flag that describes it
     run = RunConfig.from_values(merged(run.to_json(), {name: v for name, v in SMALL.items() if name != "net"}))
     begun: list[dict[str, torch.Tensor]] = []

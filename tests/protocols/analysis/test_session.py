@@ -130,7 +130,12 @@ class Plain(Unanswered):
 
 def noting(log: list[str], name: str, call: Any) -> Any:
     """The same function, which also notes that it is called."""
-    return lambda *arguments: (log.append(name), call(*arguments))[1]
+
+    def noted(*arguments: Any) -> Any:
+        log.append(name)
+        return call(*arguments)
+
+    return noted
 
 
 def test_queries_are_read_cheaply_beside_a_busy_analyst(monkeypatch: pytest.MonkeyPatch) -> None:

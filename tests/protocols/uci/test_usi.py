@@ -7,22 +7,6 @@ import pytest
 from ...fakes.engine import FakeEngine
 from ..talk import READY, UsiTalk
 
-# ---------------------------------------------------------------------------------------------------- start, identity
-
-
-def test_s1_s11_the_names_that_programs_expect() -> None:
-    names = (
-        "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
-        "EnteringKingRule, Eval_Coef, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
-        "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, "
-        "ConsiderationMode, VerboseMoveStats, LogFile"
-    )
-    with UsiTalk() as talk:
-        talk.send("usi")
-        offered = {line.split()[2] for line in talk.until("usiok") if line.startswith("option")}
-    assert set(names.split(", ")) <= offered
-
-
 # -------------------------------------------------------------------------------------------------------- synchronising
 
 
