@@ -7,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from .fakes.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -234,10 +235,7 @@ def kill_when_there(root: Path, *path: str) -> None:
     """Start the launcher and kill it with what it started when a file appears."""
     command = [root / "az-engine"]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=environment())
-    deadline = time.monotonic() + 200
-    while not root.joinpath(*path).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(root.joinpath(*path).exists)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

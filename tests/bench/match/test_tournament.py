@@ -28,6 +28,7 @@ from az_engine.engine.records.formats import read_games
 from az_engine.protocols.clients.base import PvInfo
 
 from ...fakes.program import COMMAND
+from ...fakes.waiting import wait_for
 from .events import Match
 from .test_players import fake, scripted
 
@@ -98,10 +99,8 @@ def test_an_interruption_is_no_loss(number: signal.Signals, tmp_path: Path) -> N
     command += ["--games", "1000", "--openings", "random:2", "--max-plies", "30", "--out", str(tmp_path), "--json"]
     heedful = ["env", "--default-signal=INT", *command]  # what a shell runs in the background ignores the signal
     process = subprocess.Popen(heedful, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 240
-    while not (tmp_path / JOURNAL).exists() or (tmp_path / JOURNAL).read_bytes().count(b"\n") < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    journal = tmp_path / JOURNAL
+    wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 2)
     process.send_signal(number)
     said, complaints = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,10 +24,11 @@ from az_engine.engine.nets.shared import Batcher, Seat
 from az_engine.engine.params import EngineOptions
 
 from ...fakes.evaluator import FunctionEvaluator
+from ...fakes.waiting import wait_for
 from ..driving import go
 from ..failing import FailingNet
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Gate:
@@ -87,13 +86,6 @@ class Asking:
     def join(self) -> None:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def queued(batcher: Batcher) -> int:

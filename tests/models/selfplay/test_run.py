@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,6 +57,7 @@ from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
 from ...fakes.arguments import parsed
+from ...fakes.waiting import wait_for
 from ...games import DIRECTORY
 from .games import random_game
 from .perfect import Perfect, never_loses
@@ -426,14 +426,6 @@ def test_a_run_that_has_lost_all_its_checkpoints_is_refused(broken: bool, whole:
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
-
-
-def wait_for(ready: Callable[[], Any], seconds: float = 200.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := ready()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.2)
-    return found
 
 
 def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from az_engine.models.selfplay.folder import Current, Heartbeat, RunFolder, Work
 from az_engine.models.selfplay.play import processes as supervisor
 from az_engine.models.selfplay.play import worker
 from az_engine.models.selfplay.play.processes import Supervisor
+
+from ...fakes.waiting import wait_for
 
 ONE_BEAT = """
 import json, os, sys, time
@@ -47,13 +49,6 @@ def beating(folder: Path, number: int) -> list[str]:
 
 def failing(folder: Path, number: int) -> list[str]:
     return [sys.executable, "-S", "-c", "import sys; sys.exit('no net to be had')"]
-
-
-def wait_for(ready: Callable[[], Any], seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
 
 
 @pytest.fixture

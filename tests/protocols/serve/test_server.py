@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from az_engine.protocols.serve.events import EventLog
 from az_engine.protocols.serve.server import Rules
 
 from ...fakes.engine import faulty
+from ...fakes.waiting import wait_for
 from ..process import COMMAND, EngineProcess
 from .lines import PATIENCE_S, LineClient, RunningServer
 
@@ -38,14 +39,6 @@ TOKEN = "0123456789abcdef-a"
 def server(tmp_path: Path) -> Iterator[RunningServer]:
     with RunningServer(tmp_path / "log") as running:
         yield running
-
-
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def test_the_first_line_tells_the_protocol(server: RunningServer) -> None:

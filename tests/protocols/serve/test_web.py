@@ -10,7 +10,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from az_engine.protocols.serve.access import AccessCheck, AccessError
 from az_engine.protocols.serve.admission import Admission
 
+from ...fakes.waiting import wait_for
 from .lines import PATIENCE_S, RunningServer
 
 TOKEN = "0123456789abcdef-a"
@@ -95,13 +96,6 @@ def frame(text: str) -> bytes:
     else:
         head = b"\xfe" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xff" + size.to_bytes(8, "big")
     return b"\x81" + head + bytes(4) + text.encode()
-
-
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 # ------------------------------------------------------------------------------------------------ what it does
