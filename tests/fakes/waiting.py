@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 240.0  # only a failing test waits as long
+SECONDS = 200.0  # only a failing test waits as long
 
 
 def wait_for(ready: Callable[[], Any], what: object = "it did not happen in time") -> Any:

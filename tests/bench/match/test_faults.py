@@ -30,7 +30,7 @@ GOOD = {  # the moves of both sides, over and over
     [("0-0-0-0", "illegal move"), ("die", "crash"), ("hang", "stall"), ("flood", "flood"), ("slow", "time loss")],
 )
 def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 10.0)
+    monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 60.0)
     monkeypatch.setattr(process, "QUIT_S", 0.3)
     protocol, first, second, *rest = GOOD[game]
     answer = f"slow={second}" if fault == "slow" else fault
