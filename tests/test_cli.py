@@ -71,17 +71,12 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"^  {command} +{re.escape(line)}$", said, re.MULTILINE)
 
 
-def test_help_of_a_part_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["help", "bench", "tree"])
-    assert capsys.readouterr().out.startswith("usage: az-engine bench tree")
-
-
-def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", ["nets", "bench tree"])
+def test_help_of_a_command_or_a_part_of_it(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(["help", "nets"])
+        cli.main(["help", *words.split()])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: az-engine nets")
+    assert capsys.readouterr().out.startswith(f"usage: az-engine {words}")
 
 
 @pytest.mark.parametrize("command", ["train", "label", "plot", "selfplay", "import"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from az_engine.bench.match.tournament import JOURNAL, parse_journal
 from az_engine.cluster import Crew, connected
 from az_engine.engine.errors import EngineProcessError
 
+from .fakes.arguments import parsed
 from .models.label.labelling import SHORT, UCI, by_game, label, labelled
 from .ray_cluster import kill_raylet, three_nodes
 
@@ -48,12 +48,10 @@ def losing(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
 
 
 def played(folder: Path, *words: str) -> dict[int, tuple[tuple[str, ...], int]]:
-    parser = argparse.ArgumentParser()
-    match.add_arguments(parser)
     net = str(Path(__file__).parents[1] / "models/nets/chess.onnx")
     given = ["-A", f"net={net} option.Threads=1", "-B", "uniform option.Threads=1", "--visits", "12", "--games", "8"]
     given += ["--openings", "random:4", "--seed", "3", "--max-plies", "40", "--out", str(folder), *words]
-    assert match.main(parser.parse_args(given)) == 0
+    assert match.main(parsed(match, *given)) == 0
     games = parse_journal((folder / JOURNAL).read_text(), "")
     assert len(games) == 8
     return {game.pairing.number: (game.moves, game.ending.result) for game in games}

@@ -8,13 +8,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from .fakes.program import COMMAND
+from .fakes.waiting import wait_for
 from .models.selfplay.test_run import environment
 from .test_kills import az_engine_command, labelled, played
 
@@ -94,13 +94,6 @@ def test_a_match_on_a_full_disk(disk: Path, tmp_path: Path) -> None:
     assert (out / "games.pgn").read_text().count("[Event ") == GAMES
 
 
-def until(ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not ready():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("stopped", [False, True])
 def test_labelling_on_a_full_disk(stopped: bool, disk: Path, tmp_path: Path) -> None:
     """It waits until there is room; told to end meanwhile, it says what is not stored."""
@@ -108,7 +101,7 @@ def test_labelling_on_a_full_disk(stopped: bool, disk: Path, tmp_path: Path) -> 
     out = disk / "labels"
     with (tmp_path / "told").open("w+b") as told:
         process = subprocess.Popen(labels(out), env=VARIABLES, stdout=told, stderr=told)
-        until(lambda: b"is full; make room" in (tmp_path / "told").read_bytes())
+        wait_for(lambda: b"is full; make room" in (tmp_path / "told").read_bytes())
         before = labelled(out)
         assert 0 < len(before) < GAMES
         if stopped:

@@ -7,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from .fakes.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -230,27 +231,13 @@ def test_kill_in_the_middle_of_the_first_installation_is_mended(tmp_path: Path, 
     assert not (root / ".venv.new").exists()
 
 
-def kill_when_there(root: Path, *path: str, **changes: str) -> None:
+def kill_when_there(root: Path, *path: str) -> None:
     """Start the launcher and kill it with what it started when a file appears."""
-    command, env = [root / "az-engine"], environment(**changes)
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=env)
-    deadline = time.monotonic() + 200
-    while not root.joinpath(*path).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    command = [root / "az-engine"]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=environment())
+    wait_for(root.joinpath(*path).exists)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def test_a_killed_update_leaves_the_environment_as_it_was(checkout: Path) -> None:
-    start(checkout / "az-engine")
-    stamp = (checkout / ".venv" / "az-engine.stamp").read_text()
-    (checkout / "delay").write_text("30")
-    kill_when_there(checkout, ".venv.new", "bin", "python", AZ_ENGINE_EXTRA="test")
-    (checkout / "delay").write_text("0")
-    assert (checkout / ".venv" / "az-engine.stamp").read_text() == stamp
-    again = start(checkout / "az-engine", "uci")
-    assert (again.returncode, again.stdout[:8], again.stderr) == (0, "['uci']|", "")
 
 
 def test_scripts_name_the_place_where_they_end_up(checkout: Path) -> None:

@@ -9,27 +9,31 @@ from pathlib import Path
 import pytest
 
 CONFTEST = """
+import pytest
 from tests import rings
-
-rings.QUICK_SECONDS = 0.2
 
 def pytest_configure(config):
     config.pluginmanager.register(rings.Rings(config))
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    report.duration = 0.1 if item.name == "test_quick" else 2.0  # whatever the machine is doing
+    return report
 """
 SUITE = """
-import time
 import pytest
 
 def test_quick():
     pass
 
 def test_long():
-    time.sleep(0.3)
+    pass
 
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(7))
 def test_marked(i):
-    time.sleep(0.3)
+    pass
 """
 
 

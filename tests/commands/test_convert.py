@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.records.formats import format_games, format_named, read_games
 from az_engine.engine.records.record import Record
 
+from ..fakes.arguments import parsed
 from ..games import DIRECTORY
 
 SHOGI = get_game("shogi")
@@ -23,9 +23,7 @@ GAMES = [
 
 
 def run(*words: object) -> int:
-    parser = argparse.ArgumentParser()
-    convert.add_arguments(parser)
-    return convert.main(parser.parse_args([str(word) for word in words]))
+    return convert.main(parsed(convert, *words))
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from az_engine.commands import start
+
+from ..fakes.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a program stands for the browser: a shell script")
 
@@ -33,10 +34,7 @@ def begin(tmp_path: Path, *words: str) -> tuple[subprocess.Popen[str], Path]:
 
 
 def address_in(shown: Path) -> str:
-    deadline = time.monotonic() + 60
-    while not shown.exists() or not shown.read_text().endswith("\n"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: shown.exists() and shown.read_text().endswith("\n"))
     return shown.read_text().split()[-1]
 
 
@@ -45,7 +43,7 @@ def test_it_opens_the_page_and_a_second_one_finds_it(tmp_path: Path) -> None:
     process, shown = begin(tmp_path)
     try:
         address = address_in(shown)
-        assert "<title>az-engine" in urllib.request.urlopen(address, timeout=20).read().decode()
+        assert "<title>az-engine" in urllib.request.urlopen(address, timeout=60).read().decode()
         shown.unlink()
         port = address.rpartition(":")[2].strip("/")
         second, _ = begin(tmp_path, "start", "--port", port)

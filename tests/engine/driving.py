@@ -49,5 +49,5 @@ def think(engine: Engine, root: str | None = None, moves: Sequence[str] = (), **
     engine.set_position(root, moves)
     recorder = go(engine, **limits)
     assert recorder.done.wait(300)
-    assert engine.wait(5)
+    assert engine.wait(60)
     return recorder

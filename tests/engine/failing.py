@@ -49,7 +49,7 @@ class FailingNet(UniformEvaluator):
         self.fault = NetError("the net gave no answer and is given up")
         if self._fault == "late":
             raise self.fault
-        threading.Event().wait(20.0)
+        threading.Event().wait(120.0)
 
     def interrupt(self) -> None:
         """Wake it, unless it is deaf."""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from az_engine.engine import thinking
-from az_engine.engine.clock import Budget
+from az_engine.engine.clock import Budget, Stopwatch
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError, ThreadError
 from az_engine.engine.games import get_game
@@ -71,7 +71,7 @@ def test_senseless_nodes_still_move(engine: Engine, nodes: int) -> None:
 
 
 def test_nothing_to_search(engine: Engine) -> None:
-    assert go(engine, nodes=10).done.wait(30)
+    assert go(engine, nodes=10).done.wait(60)
     assert think(engine, "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", nodes=10).answer.move is None
     stalemate = think(engine, "7k/5Q2/8/8/8/8/8/7K b - - 0 1", nodes=10)
     assert stalemate.answer.move is None
@@ -84,7 +84,7 @@ def test_a_refused_position_leaves_none(engine: Engine) -> None:
         engine.set_position("8/8/8/8/8/8/8/8 w - - 0 1", [])
     assert engine.position is None
     recorder = go(engine, nodes=5)
-    assert recorder.done.wait(30)
+    assert recorder.done.wait(60)
     assert recorder.answer.move is None
     with pytest.raises(IllegalMoveError, match="move 2 of 3"):
         engine.set_position(None, ["e2e4", "e2e4", "e7e5"])
@@ -122,12 +122,12 @@ def test_a_move_without_a_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch
             patch.setattr(thinking, "start_thread", Starter(starts))
             recorder = go(engine, infinite=True)
             engine.stop()
-            assert recorder.done.wait(30)
+            assert recorder.done.wait(60)
         (answer,) = recorder.answers
         assert isinstance(answer.error, ThreadError)
         assert answer.move in engine.legal_moves()
         assert "no thread can be started" in answer.messages
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert think(engine, None, ["e2e4"], nodes=5).answer.messages == ()
 
 
@@ -153,7 +153,7 @@ def test_infinite_waits_for_stop_even_when_all_is_known(engine: Engine) -> None:
         assert engine.searching
         engine.stop()
         engine.stop()
-        assert recorder.done.wait(5)
+        assert recorder.done.wait(60)
         engine.stop()
         assert len(recorder.answers) == 1
 
@@ -165,11 +165,11 @@ def test_ponder_waits_for_the_hit(engine: Engine, clock: FakeClock) -> None:
     assert not recorder.done.wait(0.2)
     engine.ponderhit()
     clock.advance(5.0)
-    assert recorder.done.wait(30)
+    assert recorder.done.wait(60)
     recorder = go(engine, ponder=True, nodes=20)
     assert not recorder.done.wait(0.2)
     engine.stop()
-    assert recorder.done.wait(30)
+    assert recorder.done.wait(60)
     engine.ponderhit()
     assert len(recorder.answers) == 1
 
@@ -178,10 +178,10 @@ def test_a_second_go_ends_the_first(engine: Engine) -> None:
     engine.set_position(None, [])
     recorders = [go(engine, infinite=True) for _ in range(5)]
     for recorder in recorders[:-1]:
-        assert recorder.done.wait(10)
+        assert recorder.done.wait(60)
     assert not recorders[-1].done.is_set()
     engine.stop()
-    assert recorders[-1].done.wait(5)
+    assert recorders[-1].done.wait(60)
     assert all(len(recorder.answers) == 1 for recorder in recorders)
 
 
@@ -191,11 +191,13 @@ def test_a_thousand_goes(engine: Engine) -> None:
     threads = threading.active_count()
     for i in range(1000):
         recorder = go(engine, nodes=1 + i % 3)
-        assert recorder.done.wait(10)
+        assert recorder.done.wait(60)
         assert len(recorder.answers) == 1
-    assert engine.wait(1)
-    time.sleep(0.05)
-    assert threading.active_count() <= threads + 1
+    assert engine.wait(60)
+    left_over = Stopwatch()
+    while threading.active_count() > threads + 1:  # one that has just answered may still be ending
+        assert left_over.seconds < 60
+        time.sleep(0.01)
 
 
 def test_wait_ends_after_the_answer_was_taken(engine: Engine) -> None:
@@ -378,7 +380,7 @@ def root_visits(engine: Engine) -> dict[str, int]:
     """N of the root's moves, asked for by a search of one more visit."""
     engine.configure(move_stats=True)
     recorder = go(engine, nodes=1)
-    assert recorder.done.wait(10)
+    assert recorder.done.wait(60)
     engine.configure(move_stats=False)
     return {stats.move: stats.visits for stats in recorder.report.move_stats}
 
@@ -487,7 +489,7 @@ def test_a_draw_nobody_claims(engine: Engine, root: str | None, moves: list[str]
     assert sum(n > 0 for n in root_visits(engine).values()) > 1
 
 
-def test_full_memory(engine: Engine) -> None:
+def test_full_memory(engine: Engine, clock: FakeClock) -> None:
     engine.configure(hash_mb=1)
     for nodes, visits in ((8_001, 8_001), (4_001, 12_002)):  # the second search begins with a full tree
         recorder = think(engine, nodes=nodes)
@@ -495,9 +497,10 @@ def test_full_memory(engine: Engine) -> None:
         assert recorder.report.visits == visits
         assert 300 < recorder.report.hashfull <= 1000
         assert not any(info.message for info in recorder.infos)
+    clock.tick = 0.0001
     recorder = think(engine, movetime=300)
     assert recorder.answer.nodes > 100
-    assert 260 <= recorder.answer.time_ms < 1000  # less the overhead of a move
+    assert 260 <= recorder.answer.time_ms < 320  # less the overhead of a move
 
 
 def test_a_full_tree_is_taken_over(engine: Engine) -> None:
@@ -613,16 +616,6 @@ def test_a_net_that_cannot_be_loaded_is_replaced_by_the_one_inside() -> None:
     assert any("no/such" in (info.message or "") for info in recorder.infos)
     engine.configure(weights_file="uniform")
     assert think(engine, nodes=10).answer.move is not None
-
-
-def test_memory_is_not_held_twice(engine: Engine) -> None:
-    engine.ready()
-    first = engine._memory.tree
-    engine.configure(hash_mb=32)
-    engine.ready()
-    assert engine._memory.tree is not first
-    engine.ready()
-    assert first is not None
 
 
 def test_limited_strength_varies_and_is_weaker(engine: Engine) -> None:

@@ -76,7 +76,7 @@ def test_the_helper_ends_with_the_engine(tmp_path: Path) -> None:
         assert process.poll() is None
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
 
 
 @pytest.mark.parametrize(("cold", "cores", "started"), [(True, 2, True), (False, 2, False), (True, 1, False)])

@@ -54,7 +54,7 @@ class EngineProcess:
             self.process.kill()
         self.process.wait()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None and not stream.closed:
                 try:
@@ -71,14 +71,14 @@ class EngineProcess:
         """Send lines."""
         self.raw("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
 
-    def line(self, timeout: float = 20.0) -> str | None:
+    def line(self, timeout: float = 60.0) -> str | None:
         """The next line of output; None at its end."""
         try:
             return self._lines.get(timeout=timeout)
         except queue.Empty:
             raise AssertionError(f"no line within {timeout} s; stderr: {self.complaints.decode()[-2000:]}") from None
 
-    def until(self, first_word: str, timeout: float = 20.0) -> list[str]:
+    def until(self, first_word: str, timeout: float = 60.0) -> list[str]:
         """Lines up to the one that begins with that word."""
         lines = []
         while (line := self.line(timeout)) is not None:
@@ -87,12 +87,12 @@ class EngineProcess:
                 return lines
         raise AssertionError(f"ended without {first_word}: {lines[-5:]}; stderr: {self.complaints.decode()[-2000:]}")
 
-    def ask(self, lines: Sequence[str], last_word: str = "readyok", timeout: float = 20.0) -> list[str]:
+    def ask(self, lines: Sequence[str], last_word: str = "readyok", timeout: float = 60.0) -> list[str]:
         """Send lines, the last of which is answered by a line beginning with ``last_word``."""
         self.send(*lines)
         return self.until(last_word, timeout)
 
-    def end(self, patience: float = 30.0) -> tuple[int, list[str]]:
+    def end(self, patience: float = 60.0) -> tuple[int, list[str]]:
         """Exit status and the rest of the output."""
         code = self.process.wait(patience)
         rest = []

@@ -50,7 +50,7 @@ class Conversation:
     Subclasses make the session, which writes to ``session_out``, and then call :meth:`start`.
     """
 
-    patience_s = 10.0  # for any one line; only a failing test waits as long
+    patience_s = 60.0  # for any one line; only a failing test waits as long
 
     def __init__(self, status: int) -> None:
         self._status = status

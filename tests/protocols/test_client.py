@@ -16,6 +16,7 @@ from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
 from az_engine.protocols.clients import base, client_of, process, uci_client_of
 from az_engine.protocols.clients.base import PvInfo
+from az_engine.protocols.clients.gtp import GtpClient
 from az_engine.protocols.clients.process import (
     EngineDied,
     EngineFlooded,
@@ -60,7 +61,7 @@ def bad(fault: str, protocol: str = "uci", **settings: float) -> UciClient:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "GRACE_S", 0.7)
+    monkeypatch.setattr(base, "GRACE_S", 60.0)  # but for engines that never answer
     monkeypatch.setattr(process, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
     monkeypatch.setattr(process, "QUIT_S", 0.3)
 
@@ -142,42 +143,68 @@ def test_no_move_is_an_answer() -> None:
         assert engine.play(None, [], QUICK).move is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("how", "fault", "words"),
-    [
-        ("start=exit", EngineDied, "exit status 3"),
-        ("die", EngineDied, "signal 9"),
-        ("exit", EngineDied, "exit status 3.*cannot go on"),
-        ("close", EngineDied, "ended"),
-        ("uci=hang", EngineStalled, "uciok"),
-        ("isready=hang", EngineStalled, "readyok"),
-        ("hang", EngineStalled, "bestmove"),
-        ("spam", EngineFlooded, "without end"),
-        ("flood", EngineFlooded, "without end"),
-        ("go=e2e5", EngineMisbehaved, "illegal move: bestmove e2e5"),
-        ("go=Nf3", EngineMisbehaved, "illegal move: bestmove Nf3"),
-        ("go= ", EngineMisbehaved, "illegal move: bestmove"),
-        ("go=e2e4\nbestmove e2e4", EngineMisbehaved, "nobody asked for"),
-    ],
-)
-def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
-    legal: Callable[[str], bool] = {move.uci() for move in chess.Board().legal_moves}.__contains__
-    engines = []
+ENDS = [
+    ("start=exit", EngineDied, "exit status 3"),
+    ("die", EngineDied, "signal 9"),
+    ("exit", EngineDied, "exit status 3"),
+    ("spam", EngineFlooded, "without end"),
+    ("flood", EngineFlooded, "without end"),
+]
+FAULTS = [
+    *(("uci", *end) for end in ENDS),
+    ("uci", "exit", EngineDied, "exit status 3.*cannot go on"),
+    ("uci", "close", EngineDied, "ended"),
+    ("uci", "uci=hang", EngineStalled, "uciok"),
+    ("uci", "isready=hang", EngineStalled, "readyok"),
+    ("uci", "hang", EngineStalled, "bestmove"),
+    ("uci", "go=e2e5", EngineMisbehaved, "illegal move: bestmove e2e5"),
+    ("uci", "go=Nf3", EngineMisbehaved, "illegal move: bestmove Nf3"),
+    ("uci", "go= ", EngineMisbehaved, "illegal move: bestmove"),
+    ("uci", "go=e2e4\nbestmove e2e4", EngineMisbehaved, "nobody asked for"),
+    *(("gtp", *end) for end in ENDS),
+    ("gtp", "list_commands=hang", EngineStalled, "list_commands"),
+    ("gtp", "protocol_version=hang", EngineStalled, "protocol_version"),
+    ("gtp", "hang", EngineStalled, "genmove"),
+    ("gtp", "genmove=Z99", EngineMisbehaved, "illegal move: Z99"),
+    ("gtp", "genmove=Nf3", EngineMisbehaved, "illegal move: Nf3"),
+    ("gtp", "genmove= ", EngineMisbehaved, "illegal move"),
+    ("gtp", "wrong-id", EngineMisbehaved, "no response to it"),
+    ("gtp", "play=refuse", EngineMisbehaved, "refuses the legal move b C3"),
+]
 
-    def two_moves() -> None:
-        engines.append(bad(how, start_s=1.5, ready_s=1.0))
-        engines[0].play(None, [], QUICK, legal)
-        engines[0].play(None, [], QUICK, legal)
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("protocol", "how", "fault", "words"), FAULTS)
+def test_faults_are_told_apart_and_leave_no_process(
+    protocol: str, how: str, fault: type[EngineProcessError], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what is not to come in time is waited for shortly: a busy machine starts an engine slowly."""
+    monkeypatch.setattr(base, "GRACE_S", {"hang": 0.7, "spam": 3.0, "flood": 3.0}.get(how, 60.0))
+    start_s = 1.5 if how in ("uci=hang", "list_commands=hang") else 60.0
+    ready_s = 1.0 if how in ("isready=hang", "protocol_version=hang") else 60.0
+    legal: Callable[[str], bool] = {move.uci() for move in chess.Board().legal_moves}.__contains__
+    pids = []
+
+    def moves() -> None:
+        if protocol == "gtp":
+            go = GtpClient([*COMMAND, "gtp", "E5", f"--fault={how}"], start_s=start_s, ready_s=ready_s)
+            pids.append(go.pid)
+            go.play("9/9/9/9/9/9/9/9/9 b - 7 chinese-ogs 0 0 0", ["C3"], QUICK)
+        else:
+            engine = bad(how, start_s=start_s, ready_s=ready_s)
+            pids.append(engine.pid)
+            for _ in range(2):
+                engine.play(None, [], QUICK, legal)
 
     with pytest.raises(fault, match=words) as caught:
-        two_moves()
+        moves()
     assert type(caught.value) is fault
     assert "\n" not in str(caught.value)
-    assert all(gone(engine.pid) for engine in engines)
+    assert all(map(gone, pids))
 
 
-def test_an_engine_deaf_to_stop_and_one_that_will_not_quit() -> None:
+def test_an_engine_deaf_to_stop_and_one_that_will_not_quit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "GRACE_S", 0.7)
     engine = bad("stop=hang")
     engine.go(None, [], Limits(infinite=True))
     engine.stop()
@@ -227,7 +254,8 @@ def test_only_shogi_players_resign_and_declare(how: str) -> None:
 def test_a_second_answer_of_a_shogi_engine_is_not_taken_for_the_next_one() -> None:
     with bad("go=7g7f\nbestmove 7g7f", "usi") as engine:
         engine.play(None, [], QUICK)
-        time.sleep(0.1)
+        while not engine._lines.qsize():  # noqa: SLF001
+            time.sleep(0.01)
         with pytest.raises(EngineMisbehaved, match="nobody asked for"):
             engine.play(None, [], QUICK)
     assert gone(engine.pid)

@@ -63,7 +63,7 @@ def test_a_signal_ends_it_although_nobody_reads(protocol: str) -> None:
         process.stdout.read(10)  # it has started
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 QUERY = '{"id":"a","moves":[],"rules":"chinese","boardXSize":9,"boardYSize":9,"maxVisits":100000000'
@@ -106,12 +106,11 @@ def test_it_ends_with_its_client(protocol: str, state: str, way: str) -> None:
             shell.stdout.close()
             shell.stdin.close()
         watch = time.monotonic()
-        while is_running(number) and time.monotonic() - watch < 20:
+        while (left := is_running(number)) and time.monotonic() - watch < 60:  # 3 s on an idle machine
             time.sleep(0.05)
-        took = time.monotonic() - watch
-        if is_running(number):
+        if left:
             os.kill(number, signal.SIGKILL)
-    assert took < 10.0  # on a busy machine; 3 s where it is not
+    assert not left
 
 
 def is_running(number: int) -> bool:

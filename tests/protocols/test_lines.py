@@ -24,7 +24,7 @@ def read_all(data: bytes, chunk: int | None = None) -> list[str]:
     for start in range(0, len(data), chunk or len(data) or 1):
         os.write(outward, data[start : start + (chunk or len(data))])
     os.close(outward)
-    reading.join(20)
+    reading.join(60)
     os.close(inward)
     return got
 
@@ -84,7 +84,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 def test_an_input_that_cannot_be_read_is_at_its_end() -> None:
     got: list[str] = []
-    LineReader(9999).start(got.append, lambda: None, lambda: got.append("END")).join(5)
+    LineReader(9999).start(got.append, lambda: None, lambda: got.append("END")).join(60)
     assert got == ["END"]
 
 
@@ -136,7 +136,7 @@ writer = claim_stdout()
 print("python"); sys.stdout.flush(); os.write(1, b"native\\n"); os.system("echo child")
 writer.write("reply")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "before\nreply\n"
     assert sorted(done.stderr.split()) == ["child", "native", "python"]
 
@@ -153,7 +153,7 @@ writer.write("reply")
 os.write(opened, str(opened > 2).encode())
 """
     command = f'exec "{sys.executable}" -c "$0" {closed}'
-    subprocess.run(["/bin/sh", "-c", command, program], check=True, timeout=20, stdout=subprocess.DEVNULL)
+    subprocess.run(["/bin/sh", "-c", command, program], check=True, timeout=60, stdout=subprocess.DEVNULL)
     assert result.read_text() == "True"
 
 

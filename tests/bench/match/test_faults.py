@@ -30,13 +30,13 @@ GOOD = {  # the moves of both sides, over and over
     [("0-0-0-0", "illegal move"), ("die", "crash"), ("hang", "stall"), ("flood", "flood"), ("slow", "time loss")],
 )
 def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 10.0)
+    monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 60.0)
     monkeypatch.setattr(process, "QUIT_S", 0.3)
     protocol, first, second, *rest = GOOD[game]
     answer = f"slow={second}" if fault == "slow" else fault
-    good = scripted(*GOOD[game], base_ms=10_000)
-    clocks = {"slow": 100, "hang": 1_000, "flood": 1_000}  # ms; the others have time enough
-    bad = scripted(protocol, first, answer, *rest, base_ms=clocks.get(fault, 10_000))
+    good = scripted(*GOOD[game], base_ms=60_000)
+    clocks = {"slow": 100, "hang": 3_000, "flood": 3_000}  # ms; the others have time enough
+    bad = scripted(protocol, first, answer, *rest, base_ms=clocks.get(fault, 60_000))
     start = "5/5/5/5/5 b - 2.5 chinese-ogs 0 0 0" if game == "go5" else None
     match = Match(game, (good, bad), choose_openings("none", game, 2, 0, start), 4)
     wrong = [played.pairing.number for played in match.finished if played.fault is not None]

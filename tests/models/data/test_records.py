@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from az_engine.models.train import command as train
 
 from ...engine.games.shogi import slow_encoding
 from ...engine.games.shogi.test_records import random_records
+from ...fakes.arguments import parsed
 
 SHOGI = get_game("shogi")
 HANDICAP = "lnsgkgsnl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
@@ -88,22 +88,18 @@ def test_positions_moves_and_results(folder: Path) -> None:
 def test_a_net_learns_from_them(folder: Path, tmp_path: Path) -> None:
     words = ["--blocks", "1", "--filters", "8", "--value-hidden", "16", "--history", "1", "--batch", "16"]
     words += ["--steps", "6", "--precision", "fp32", "--warmup", "2", "--game", "shogi"]
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     whole = ["--supervised", str(folder), "--out", str(tmp_path / "run"), *words]
-    assert train.main(parser.parse_args(whole)) == 0
+    assert train.main(parsed(train, *whole)) == 0
     assert "games from CSA/KIF files" in (tmp_path / "run" / "card.md").read_text()
     with pytest.raises(OptionError, match="--teacher-weight means nothing here: game records hold no labels"):
-        train.main(parser.parse_args([*whole, "--teacher-weight", "0.5"]))
+        train.main(parsed(train, *whole, "--teacher-weight", "0.5"))
     with pytest.raises(DataError, match=r"neither \.npz nor \.pgn"):
-        train.main(parser.parse_args([*whole, "--game", "chess"]))
+        train.main(parsed(train, *whole, "--game", "chess"))
 
 
 @pytest.mark.parametrize("words", [["--temperature", "0.1"], ["--centipawns", "300"], ["--value-target", "wdl"]])
 def test_targets_that_shogi_labels_do_not_know_are_refused(words: list[str], tmp_path: Path) -> None:
     sample = Path(__file__).parents[2] / "data" / "shogi_train_sample.npz"
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     given = ["--supervised", str(sample), "--out", str(tmp_path), "--game", "shogi", "--steps", "1", *words]
     with pytest.raises(OptionError, match=f"{words[0]} means nothing here: the labels of shogi"):
-        train.main(parser.parse_args(given))
+        train.main(parsed(train, *given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 from pathlib import Path
@@ -45,6 +44,7 @@ from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.train import command as train
 from az_engine.models.train.origin import origin
 
+from ...fakes.arguments import parsed
 from ..samples import CHESS, SAMPLE
 
 SPARSE = CHESS.using("sparse")
@@ -354,8 +354,6 @@ def test_a_width_or_kind_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         SparseConfig(SPARSE.planes, SPARSE.num_actions, filters=40)
     with pytest.raises(OptionError, match="1024 wide at most"):
         SparseConfig(SPARSE.planes, SPARSE.num_actions, filters=256, value_filters=5)
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     for words, text in (
         (("--value-buckets", "2"), "a dual-res network has no --value-buckets"),
         (("--kind", "sparse", "--squeeze", "4"), "a sparse network has no --squeeze"),
@@ -364,7 +362,7 @@ def test_a_width_or_kind_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         (("--kind", "sparse", "--device", "cuda"), "learns on the CPU"),
     ):
         with pytest.raises(OptionError, match=text):
-            train.main(parser.parse_args(["--supervised", str(SAMPLE), "--out", str(tmp_path), "--steps", "1", *words]))
+            train.main(parsed(train, "--supervised", str(SAMPLE), "--out", str(tmp_path), "--steps", "1", *words))
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
     with pytest.raises(OptionError, match="--supervised alone"):
         run.net_config(CHESS)

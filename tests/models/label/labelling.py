@@ -14,6 +14,7 @@ from az_engine.models.label import command
 from az_engine.models.label.job import Job
 from az_engine.models.label.pool import Worker
 
+from ...fakes.arguments import parsed
 from ...fakes.program import COMMAND
 
 UCI, USI = shlex.join([*COMMAND, "uci"]), shlex.join([*COMMAND, "usi"])
@@ -22,9 +23,7 @@ SHORT = ("--games", "3", "--max-plies", "24", "--nodes", "77")
 
 
 def arguments(*words: object) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return parser.parse_args(list(map(str, words)))
+    return parsed(command, *words)
 
 
 def label(out: Path, *words: object) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from az_engine.protocols.clients.process import EngineDied, EngineFlooded, Engin
 from ...fakes.program import COMMAND, score
 from ..reference import board_of, move_of
 from ..samples import CHESS, sample_records
-from .labelling import UCI, label, labelled
+from .labelling import UCI, labelled
 from .test_games import fen_with_clock
 
 WORDS = (*COMMAND, "uci")
@@ -89,11 +88,10 @@ def test_shogi_engines_speak_usi() -> None:
 )
 def test_an_engine_that_goes_wrong_is_named_and_ended(words: tuple[str, ...], error: type, text: str) -> None:
     for ahead in (1, 8):
-        engine = teacher(*WORDS, *words, ahead=ahead, timeout=2.0)
-        began = time.monotonic()
+        engine = teacher(*WORDS, *words, ahead=ahead)
+        engine.client._endless_s = 2.0 if error is EngineStalled else 60.0  # noqa: SLF001  it has started by now
         with pytest.raises(error, match=text):
             engine.teach(positions(20))
-        assert time.monotonic() - began < 30
         assert not engine.client.alive
         engine.close()
 
@@ -131,13 +129,3 @@ def test_walks_are_recorded_with_the_engines_word(tmp_path: Path, around: Path) 
     for name in ("bb", "turn", "played", "game", "rnd"):  # the net walks, the engine only judges
         assert (others[name] == records[name]).all()
     assert others["n"].max() == 2
-
-
-@pytest.mark.slow
-def test_an_engine_is_started_again_once(tmp_path: Path, around: Path) -> None:
-    marker = tmp_path / "died"
-    script = f"[ -e {marker} ] || fault='--fault go@9=die'; touch {marker}; exec {UCI} $fault"
-    words = ("--around", around, "--positions", "20", "--engine")
-    assert len(labelled(tmp_path / "a", *words, f"sh -c {shlex.quote(script)}")) >= 20
-    with pytest.raises(EngineProcessError, match=r"failed twice in task .*ended by itself"):
-        label(tmp_path / "b", *words, f"{UCI} --fault go@9=exit")

@@ -23,6 +23,7 @@ from az_engine.models.label.teachers.engine import centipawns
 from az_engine.protocols.clients.base import PvInfo
 
 from ...fakes.program import score
+from ...fakes.waiting import wait_for
 from .. import reference
 from ..samples import CHESS
 from .labelling import SHORT, UCI, by_game, label, labelled, read
@@ -158,11 +159,8 @@ def endless(out: Path) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 120
-    while not list(out.glob("*.npz")):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.1)
+    wait_for(lambda: list(out.glob("*.npz")) or process.poll() is not None)
+    assert process.poll() is None
     return process
 
 
@@ -177,13 +175,6 @@ def living(session: int) -> set[int]:
     return found
 
 
-def wait_for_the_end(session: int) -> None:
-    deadline = time.monotonic() + 30
-    while left := living(session):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
 def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path) -> None:
@@ -194,7 +185,7 @@ def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"give the same command to go on" in told
-    wait_for_the_end(process.pid)
+    wait_for(lambda: not living(process.pid))
     kept = by_game(read(tmp_path))
     label(tmp_path, *ENGINE, "--games", max(kept) + 1)  # what is there is not played again, what is missing is
     assert by_game(read(tmp_path)).items() >= kept.items()
@@ -207,4 +198,4 @@ def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
     assert len(living(process.pid)) > 2
     process.kill()
     process.communicate()  # its children hold the other end until they end
-    wait_for_the_end(process.pid)
+    wait_for(lambda: not living(process.pid))

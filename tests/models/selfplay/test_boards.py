@@ -24,13 +24,13 @@ from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.show.examples import write_examples
 from az_engine.models.selfplay.show.status import Observer, Status
-from az_engine.models.selfplay.store.frames import FrameReader
 from az_engine.models.selfplay.store.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
 from az_engine.models.selfplay.store.window import Window, WindowConfig, Windows
-from az_engine.models.train import checkpoint
+from az_engine.models.train import checkpoint, flags
 
+from ...fakes.arguments import parsed
 from .games import random_game, same
-from .test_runconfig import parsed
+from .test_run import stored
 
 GO = get_game("go5")
 BOARDS = boards_of(GO, {"4": 0.25, "3": 0.25})
@@ -56,11 +56,6 @@ def begin(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(described(config(), GO, "az-engine train")))
     return folder
-
-
-def stored(folder: Path) -> list[GameRecord]:
-    payloads = [p for path in sorted((folder / "games").glob("*.games")) for p in FrameReader(path).read()]
-    return [GameRecord.from_bytes(p) for p in payloads if p[:1] == b"\x01"]
 
 
 def weights(folder: Path) -> str:
@@ -214,7 +209,7 @@ def test_what_does_not_go_with_several_boards_is_refused() -> None:
 
 def test_flags(tmp_path: Path) -> None:
     def boards(*words: str) -> Values:
-        return reinforce.settings(parsed("--game", "go", *words), tmp_path / "run")[0].boards
+        return reinforce.settings(parsed(flags, "--game", "go", *words), tmp_path / "run")[0].boards
 
     assert boards("--size", "9") == {}
     assert boards("--size", "9,7") == {"7": 0.5}
@@ -232,5 +227,5 @@ def test_flags(tmp_path: Path) -> None:
 def test_a_run_keeps_its_boards(whole: Path) -> None:
     words = ("--game", "go", "--size", "5,4,3", "--out", str(whole))
     with pytest.raises(OptionError, match=r"boards\.3.*cannot change while a run goes on"):
-        reinforce.settings(parsed(*words, "--shares", "4,3,3"), whole)
-    assert reinforce.settings(parsed(*words, "--shares", "5,3,2"), whole)[1] == []
+        reinforce.settings(parsed(flags, *words, "--shares", "4,3,3"), whole)
+    assert reinforce.settings(parsed(flags, *words, "--shares", "5,3,2"), whole)[1] == []

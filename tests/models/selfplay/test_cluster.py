@@ -17,9 +17,9 @@ from az_engine.engine.errors import ClusterError
 from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.selfplay.folder import Heartbeat, RunFolder
 
+from ...fakes.waiting import wait_for
 from ...ray_cluster import kill_raylet, three_nodes
 from .test_run import begin, command, config, environment, stored, train
-from .test_supervisor import wait_for
 
 pytestmark = [
     pytest.mark.slow,

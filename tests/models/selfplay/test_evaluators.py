@@ -195,7 +195,7 @@ def test_two_processes_are_measured_and_a_killed_one_is_missed_by_nobody(net: Pa
     before, run = blocks(), run_of()
     server = EvaluatorServer(GAME, batch_of(run))
     played = leaves_per_second(server, run, net, 2, 2.0)
-    assert 0 < played.leaves < 2 * played.limit  # measured one after the other on a machine that may be busy
+    assert 0 < played.leaves < 10 * played.limit  # measured one after the other on a machine that may be busy
     assert 0 < played.fill <= 1
     assert not multiprocessing.active_children()
 
@@ -223,7 +223,7 @@ def test_two_processes_are_measured_and_a_killed_one_is_missed_by_nobody(net: Pa
     assert blocks() <= before
     over.set()
     thread.join()
-    processes[1].join(20)
+    processes[1].join(120)
     assert processes[1].exitcode == 0
 
     folder = RunFolder(tmp_path / "run")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import hashlib
 import io
 import json
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,10 +56,11 @@ from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
+from ...fakes.arguments import parsed
+from ...fakes.waiting import wait_for
 from ...games import DIRECTORY
 from .games import random_game
 from .perfect import Perfect, never_loses
-from .test_runconfig import parsed
 
 pytestmark = pytest.mark.slow
 
@@ -118,10 +116,6 @@ def tensors(folder: Path, step: int) -> dict[str, str]:
     with np.load(io.BytesIO(parts.pop("selfplay.state").numpy().tobytes())) as games:
         held = {**{name: part.numpy() for name, part in parts.items()}, **games}
     return {name: hashlib.sha256(part.tobytes()).hexdigest() for name, part in held.items()}
-
-
-def bytes_of_games(folder: Path) -> int:
-    return sum(path.stat().st_size for path in (folder / "games").glob("*.games"))
 
 
 def games_of(folder: Path) -> bytes:
@@ -411,7 +405,7 @@ def test_a_run_without_a_step_says_why(
 ) -> None:
     assert whole.exists()  # so that kernels are compiled
     begin(tmp_path, config(loop={"steps": 0, "minutes": 3 / 60, **loop}))
-    assert reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path))) == status
+    assert reinforce.main(parsed(flags, "--game", "tictactoe", "--out", str(tmp_path))) == status
     said = capsys.readouterr().err
     assert re.search(text, said)
     assert "last net" not in said
@@ -432,31 +426,6 @@ def test_a_run_that_has_lost_all_its_checkpoints_is_refused(broken: bool, whole:
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
-
-
-def test_kill_9_at_random_instants_goes_on_bit_by_bit(whole: Path, tmp_path: Path) -> None:
-    """The instants follow the games on disk, not the clock: a fast machine ends the whole run within seconds."""
-    folder, chance, kills = begin(tmp_path / "run", config()), random.Random(1), 0
-    for share in (0.1, 0.3, 0.5, 0.8):
-        process = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
-        enough = share * len(games_of(whole))
-        wait_for(lambda p=process, n=enough: p.poll() is not None or bytes_of_games(folder) >= n)  # type: ignore[misc]
-        time.sleep(chance.uniform(0.0, 0.5))
-        kills += process.poll() is None
-        process.kill()
-        assert process.wait() in (0, -signal.SIGKILL)
-    subprocess.run(command(folder), check=True, env=environment(), stderr=subprocess.DEVNULL, timeout=200)
-    assert kills
-    assert tensors(folder, 60) == tensors(whole, 60)
-    assert games_of(folder) == games_of(whole)
-
-
-def wait_for(ready: Callable[[], Any], seconds: float = 200.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := ready()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.2)
-    return found
 
 
 def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: Path) -> None:
@@ -522,7 +491,7 @@ def alive(pid: int) -> bool:
 def test_a_second_learner_is_refused(tmp_path: Path) -> None:
     begin(tmp_path, config())
     with RunLock(tmp_path), pytest.raises(DataError, match=f"in use by another process \\(pid {os.getpid()}\\)"):
-        reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path)))
+        reinforce.main(parsed(flags, "--game", "tictactoe", "--out", str(tmp_path)))
 
 
 def test_a_diverged_net_is_never_used(tmp_path: Path) -> None:
@@ -560,10 +529,8 @@ def test_options_of_self_play_reach_the_games(options: Values, share: float, tmp
 
 
 def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    flags.add_arguments(parser)
     words = ["--game", "tictactoe", "--out", str(tmp_path / "run"), "--init", str(whole), "--steps", "20"]
-    run, _ = reinforce.settings(parser.parse_args(words), tmp_path / "run")
+    run, _ = reinforce.settings(parsed(flags, *words), tmp_path / "run")
     assert run.net_config(GAME) == config().net_config(GAME)  # that run's network, without a flag that describes it
     run = RunConfig.from_values(merged(run.to_json(), {name: v for name, v in SMALL.items() if name != "net"}))
     begun: list[dict[str, torch.Tensor]] = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
-from az_engine.models.selfplay.store.replay import GameRecord, line_of_game
+from az_engine.models.selfplay.store.replay import GameRecord
 from az_engine.models.selfplay.store.window import Window, WindowConfig, window_games
 
 from .games import random_game
@@ -158,14 +158,6 @@ def test_arrays_do_not_grow_with_the_games_that_passed_through() -> None:
         sizes.add(len(window.states))
     assert max(sizes) <= 1024
     assert len(window._entry_moves) <= 8192
-
-
-def test_the_positions_of_a_game_are_those_of_the_rules() -> None:
-    record = random_game(CHESS, 4, plies=50)
-    line = CHESS.initial()
-    for move in record.moves[:-1].tolist():
-        line = CHESS.play(line, move)
-    np.testing.assert_array_equal(line_of_game(CHESS, record)[:-1], line)
 
 
 def test_window_sizes() -> None:

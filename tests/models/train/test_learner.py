@@ -6,12 +6,7 @@ import errno
 import json
 import math
 import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -304,72 +299,41 @@ def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
         assert torch.equal(tensor, b[name]), name
 
 
-SGD = replace(CONFIG, optimiser="sgd", schedule="constant", rate=0.02)
+class Killed(Exception):
+    """What stands for a kill in one process; tests/test_kills.py kills processes."""
 
 
-MUON = replace(CONFIG, optimiser="muon")
-
-
-@pytest.mark.parametrize("config", [CONFIG, MUON, SGD], ids=("adamw", "muon", "sgd"))
-def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig) -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG,
+        replace(CONFIG, optimiser="muon"),
+        replace(CONFIG, optimiser="sgd", schedule="constant", rate=0.02),
+    ],
+    ids=("adamw", "muon", "sgd"),
+)
+def test_a_run_that_is_stopped_or_killed_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig) -> None:
     train, heldout = sample_positions()
+    often = replace(RARE, checkpoint_steps=2)
     run(learner_of(config), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Callbacks())
     for stop_at in (2, 7):
         stopped = learner_of(config)
         callbacks = Callbacks(stop=lambda at=stop_at, who=stopped: who.step >= at)  # type: ignore[misc]
-        assert not run(stopped, train, heldout, tmp_path / "parts", Length(steps=9), RARE, callbacks)
-    assert run(learner_of(config), train, heldout, tmp_path / "parts", Length(steps=9), RARE, Callbacks())
-    assert_same(tensors(tmp_path / "whole"), tensors(tmp_path / "parts"))
+        assert not run(stopped, train, heldout, tmp_path / "stopped", Length(steps=9), RARE, callbacks)
 
+    def kill(learner: Learner, _: dict[str, float]) -> None:
+        if learner.step == 5:
+            raise Killed
 
-DRIVER = """
-import sys
-from pathlib import Path
-from tests.models.train.test_learner import CONFIG, RARE, learner_of, sample_positions
-from az_engine.models.storage import RunLock
-from az_engine.models.train.loop import Callbacks, run
-from az_engine.models.train.config import Length
-from dataclasses import replace
-train, heldout = sample_positions()
-with RunLock(Path(sys.argv[1])):
-    callbacks = Callbacks(on_step=lambda learner, _: print(learner.step, flush=True))
-    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=30), replace(RARE, checkpoint_steps=1), callbacks)
-"""
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=30), RARE, Callbacks())
-    root = Path(__file__).parents[3]
-    paths = [str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    moments = random.Random(int.from_bytes(os.urandom(4)))
-    steps = []
-    for attempt in range(4):
-        process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(tmp_path / "killed")],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            cwd=root,
-        )
-        assert process.stdout is not None
-        steps.append(int(process.stdout.readline()))
-        if attempt < 2:
-            for _ in range(moments.randint(2, 8)):
-                process.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.02))
-            process.send_signal(signal.SIGKILL)
-        process.stdout.read()
-        process.wait()
-        process.stdout.close()
-        if process.returncode == 0:
-            break
-    assert process.returncode == 0
-    assert steps[0] == 1
-    assert steps[-1] > 1  # it did not begin again
-    assert_same(tensors(tmp_path / "whole"), tensors(tmp_path / "killed"))
+    with pytest.raises(Killed):
+        run(learner_of(config), train, heldout, tmp_path / "killed", Length(steps=9), often, Callbacks(on_step=kill))
+    for folder in ("stopped", "killed"):
+        again = learner_of(config)
+        begun: list[int] = []
+        callbacks = Callbacks(on_step=lambda learner, _, steps=begun: steps.append(learner.step))  # type: ignore[misc]
+        assert run(again, train, heldout, tmp_path / folder, Length(steps=9), often, callbacks)
+        assert begun[0] > 1  # it did not begin again
+        assert_same(tensors(tmp_path / "whole"), tensors(tmp_path / folder))
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> None:

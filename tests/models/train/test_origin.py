@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from az_engine.models.train import command as train
 from az_engine.models.train.log import read_config
 from az_engine.models.train.origin import EMBEDDED, network_at, origin
 
+from ...fakes.arguments import parsed
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go
 
@@ -149,11 +149,9 @@ def test_the_nets_inside_the_package_can_be_trained_on(name: str) -> None:
 @pytest.mark.slow
 def test_a_run_begins_with_a_net(tmp_path: Path) -> None:
     """One step at a rate of nearly nothing says what the net inside the package says; the card names where it began."""
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run"), "--init", "default", "--steps", "1"]
     words += ["--batch", "32", "--rate", "1e-12", "--ema", "0", "--precision", "fp32"]
-    assert train.main(parser.parse_args(words)) == 0
+    assert train.main(parsed(train, *words)) == 0
     inside = dense_net("chess")
     assert inside is not None
     planes = chess_planes(64)

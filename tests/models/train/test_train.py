@@ -31,6 +31,7 @@ from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.log import read_config, read_log
 
+from ...fakes.arguments import parsed
 from ..samples import CHESS, GO, GO9_SAMPLE, GO19, GO19_SAMPLE, SAMPLE, go_positions, rows, sample_positions, tiny
 
 pytestmark = pytest.mark.slow
@@ -41,9 +42,7 @@ NAMED = ("--name", "a test net", "--net-search", "policy_temperature=1.3", "--ne
 
 
 def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
-    return parser.parse_args(["--supervised", str(data), "--out", str(out), *NET, *LEARN, *words])
+    return parsed(train, "--supervised", data, "--out", out, *NET, *LEARN, *words)
 
 
 @pytest.fixture(scope="module")
@@ -166,26 +165,22 @@ def test_a_run_goes_on_with_its_own_targets_only(finished: Path, tmp_path: Path)
 
 def test_a_run_remembers_its_flags_and_length(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "run")
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run")]
-    assert train.main(parser.parse_args(words)) == 0  # finished by its own steps
-    assert train.main(parser.parse_args([*words, "--steps", "45", "--rate", "0.005"])) == 0
+    assert train.main(parsed(train, *words)) == 0  # finished by its own steps
+    assert train.main(parsed(train, *words, "--steps", "45", "--rate", "0.005")) == 0
     config = read_config(tmp_path / "run" / "config.json")
     assert (config["net"]["filters"], config["learner"]["rate"], config["length"]["steps"]) == (8, 0.005, 45)
     rows = read_log(tmp_path / "run" / "log.jsonl")
     assert rows[-1]["step"] == 45
     assert [row["changed"][0] for row in rows if "changed" in row] == ["rate was 0.01, is now 0.005"]
     with pytest.raises(DataError, match=r"another blocks \(1, now 2\)"):
-        train.main(parser.parse_args([*words, "--blocks", "2"]))
+        train.main(parsed(train, *words, "--blocks", "2"))
 
 
 def test_a_run_begins_with_the_weights_of_another(finished: Path, tmp_path: Path) -> None:
     """One step at a rate of nearly nothing leaves the first weights as they were; the network is that run's."""
     words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run"), "--init", str(finished), "--steps", "1"]
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
-    args = parser.parse_args([*words, "--batch", "32", "--rate", "1e-12", "--ema", "0", "--precision", "fp32"])
+    args = parsed(train, *words, "--batch", "32", "--rate", "1e-12", "--ema", "0", "--precision", "fp32")
     assert train.main(args) == 0
     before, after = (checkpoint.of_run(folder) for folder in (finished, tmp_path / "run"))
     assert after.state["net"] == before.state["net"]
@@ -234,9 +229,7 @@ def test_candidates_are_exported_on_the_way(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_a_supervised_run(finished: Path, tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    runpage.add_arguments(parser)
-    assert runpage.main(parser.parse_args([str(finished), "--out", str(tmp_path)])) == 0
+    assert runpage.main(parsed(runpage, finished, "--out", tmp_path)) == 0
     page = (tmp_path / "run.html").read_text()
     html.parser.HTMLParser().feed(page)
     assert 'src="http' not in page
@@ -245,7 +238,7 @@ def test_the_page_shows_a_supervised_run(finished: Path, tmp_path: Path) -> None
     assert {"top1", "result_error", "teacher_error"} <= data["held"][-1].keys()
     assert data["settings"]["net"]["blocks"]
     with pytest.raises(DataError, match="cannot be read"):
-        runpage.main(parser.parse_args([str(tmp_path / "none")]))
+        runpage.main(parsed(runpage, tmp_path / "none"))
 
 
 def test_the_log_tells_accuracy(finished: Path) -> None:
@@ -281,13 +274,11 @@ def test_the_papers_network_is_a_preset() -> None:
 
 
 def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     out = tmp_path / "run"
     words = ["--game", "go", "--size", "9,19", "--shares", "3,1", "--freeze", "0.5", "--symmetries", "--history", "2"]
     words += ["--policy-head", "pooled", "--ownership", "--score", "--steps", "12", "--also-plays", "13"]
     data = ["--supervised", str(GO9_SAMPLE), str(GO19_SAMPLE)]
-    assert train.main(parser.parse_args([*data, "--out", str(out), *NET[:6], *LEARN, *words])) == 0
+    assert train.main(parsed(train, *data, "--out", str(out), *NET[:6], *LEARN, *words)) == 0
     for kind in ("fp32", "int8"):
         outline, _ = read_outline(out / f"net_{kind}.onnx")
         assert NetInfo.from_metadata(outline.metadata).sizes == (9, 13, 19)
@@ -343,13 +334,9 @@ def assert_same_ends(run: Path, heldout: Positions) -> None:
     ],
 )
 def test_impossible_mixtures_are_refused(tmp_path: Path, words: list[str], text: str) -> None:
-    parser = argparse.ArgumentParser()
-    train.add_arguments(parser)
     data = [str(GO9_SAMPLE)] * (2 if "9,9" in words else 1)
     with pytest.raises(OptionError, match=text):
-        train.main(
-            parser.parse_args(["--game", "go", "--supervised", *data, "--out", str(tmp_path), "--steps", "1", *words])
-        )
+        train.main(parsed(train, "--game", "go", "--supervised", *data, "--out", str(tmp_path), "--steps", "1", *words))
 
 
 @pytest.mark.parametrize("word", ["policy_temperature", "policy_temperature=warm", "threads=2", "mate_plies=99"])

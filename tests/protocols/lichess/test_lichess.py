@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +21,7 @@ from az_engine.protocols.lichess.provider import Analyst, Provider
 from az_engine.protocols.lichess.work import Work, WorkError
 
 from ...fakes import program
+from ...fakes.waiting import wait_for
 from ..process import COMMAND
 from .broker import PATIENCE_S, START, TOKEN, Broker, work
 
@@ -78,13 +78,6 @@ class Running:
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         self.provider.__exit__()
-
-
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def api(broker: Broker, told: list[str], token: str = TOKEN) -> LichessApi:

@@ -14,13 +14,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from websockets.sync.client import connect
 
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE_S = 60.0
+IN_CHROMIUM = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+]
+PATIENCE_S = 120.0
+LINK: dict[str, Any] = {"open_timeout": PATIENCE_S, "ping_interval": None}  # a busy browser answers no pings
 READY = "window.az && az.match.here && !az.match.waiting"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -61,7 +67,7 @@ class Chromium:
             assert time.monotonic() < deadline, "chromium did not start"
             time.sleep(0.05)
         self.address = f"ws://127.0.0.1:{words[0]}/devtools/"
-        whole = connect(self.address + words[1].rpartition("devtools/")[2], open_timeout=PATIENCE_S)
+        whole = connect(self.address + words[1].rpartition("devtools/")[2], **LINK)
         self._stack = ExitStack()
         self.link = self._stack.enter_context(whole)
 
@@ -93,7 +99,7 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         self._context = context
         page = f"{self._chromium.address}page/{target}"
-        link = connect(page, max_size=None, compression=None, open_timeout=PATIENCE_S)
+        link = connect(page, max_size=None, compression=None, **LINK)
         self._link = self._stack.enter_context(link)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..serve.lines import RunningServer
-from .browser import Chromium
+from .browser import Browser, Chromium
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +20,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     with Chromium(tmp_path_factory.mktemp("chromium")) as process:
         yield process
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator[Browser]:
+    """A page, in which nothing may go wrong."""
+    with Browser(chromium) as page:
+        yield page
+        assert page.faults == []

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ..serve.lines import RunningServer
-from .browser import CHROMIUM, READY, Browser, Chromium, show
+from .browser import IN_CHROMIUM, READY, Browser, Chromium, show
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
-]
+pytestmark = IN_CHROMIUM
 SETUPS = {  # squares of a piece, and what the position is then
     "chess": ([("white king", "e1"), ("black king", "e8"), ("white rook", "h1")], "4k3/8/8/8/8/8/8/4K2R w K - 0 1"),
     "shogi": ([("black king", "5i"), ("white king", "5a"), ("black tokin", "5c")], "4k4/9/4+P4/9/9/9/9/9/4K4 b G 1"),
@@ -54,41 +51,38 @@ def test_a_position_is_set_up(server: RunningServer, chromium: Chromium, game: s
         assert browser.faults == []
 
 
-def test_what_is_no_position_is_an_error_and_the_editor_stays(server: RunningServer, chromium: Chromium) -> None:
-    with Browser(chromium) as browser:
-        show(browser, server, "game=chess&moves=e2e4&view=edit")
-        browser.wait(EDITED)
-        browser.do("az.view.empty(), az.view.begin(az.view.text, 'play')")
-        browser.wait("document.getElementById('note').textContent.includes('king')")
-        assert browser.do("[az.view.name, az.match.moves.join()].join(' ')") == "edit e2e4"
-        browser.do("az.view.begin('4k3/8/8/8/8/8/8/4K2R b K - 0 1', 'play')")
-        browser.wait(f"{READY} && az.view.name === 'play' && az.match.you === 1")
+def test_what_is_no_position_is_an_error_and_the_editor_stays(server: RunningServer, browser: Browser) -> None:
+    show(browser, server, "game=chess&moves=e2e4&view=edit")
+    browser.wait(EDITED)
+    browser.do("az.view.empty(), az.view.begin(az.view.text, 'play')")
+    browser.wait("document.getElementById('note').textContent.includes('king')")
+    assert browser.do("[az.view.name, az.match.moves.join()].join(' ')") == "edit e2e4"
+    browser.do("az.view.begin('4k3/8/8/8/8/8/8/4K2R b K - 0 1', 'play')")
+    browser.wait(f"{READY} && az.view.name === 'play' && az.match.you === 1")
 
 
-def test_a_move_in_the_middle_begins_a_variation(server: RunningServer, chromium: Chromium) -> None:
+def test_a_move_in_the_middle_begins_a_variation(server: RunningServer, browser: Browser) -> None:
     moves = "az.match.moves.join(' ')"
-    with Browser(chromium) as browser:
-        show(browser, server, "game=chess&moves=e2e4 e7e5 g1f3&you=2&view=review")
-        browser.do("az.match.values[3] = {score: 0.5, visits: 9, best: [], words: []}, az.go(1)")
-        browser.wait(f"{READY} && az.match.ply === 1")
-        browser.square("c7", "c5")
-        browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.left")
-        assert browser.do("document.querySelector('#moves .other').textContent") == "(e5 Nf3)"
-        browser.call("Page.reload")
-        browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.left")
-        browser.tap("#moves .other")
-        browser.wait(f"{READY} && {moves} === 'e2e4 e7e5 g1f3' && az.match.ply === 2 && !az.match.left")
-        assert browser.do("az.match.values[3].visits") == 9, "what was found is still there"
-        assert browser.do("document.querySelector('#moves .other').textContent") == "(c5)"
-        browser.tap("#moves .other")
-        browser.wait(f"{READY} && az.match.left")
-        browser.tap("#promote")
-        browser.wait("!az.match.left")
-        browser.do("az.link.ask('write', {format: 'pgn', root: az.match.root, moves: az.match.main, "
-                   "tree: az.match.written}, (said) => (window.said = said))")  # fmt: skip
-        browser.wait("window.said")
-        assert "1. e4 c5 ( 1... e5 2. Nf3 ) *" in browser.do("said.text")
-        browser.do("az.review.files.read(said.text)")
-        browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.tree.kids[0].kids.length === 2")
-        browser.wait("document.querySelector('#moves .other')?.textContent === '(e5 Nf3)'")
-        assert browser.faults == []
+    show(browser, server, "game=chess&moves=e2e4 e7e5 g1f3&you=2&view=review")
+    browser.do("az.match.values[3] = {score: 0.5, visits: 9, best: [], words: []}, az.go(1)")
+    browser.wait(f"{READY} && az.match.ply === 1")
+    browser.square("c7", "c5")
+    browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.left")
+    assert browser.do("document.querySelector('#moves .other').textContent") == "(e5 Nf3)"
+    browser.call("Page.reload")
+    browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.left")
+    browser.tap("#moves .other")
+    browser.wait(f"{READY} && {moves} === 'e2e4 e7e5 g1f3' && az.match.ply === 2 && !az.match.left")
+    assert browser.do("az.match.values[3].visits") == 9, "what was found is still there"
+    assert browser.do("document.querySelector('#moves .other').textContent") == "(c5)"
+    browser.tap("#moves .other")
+    browser.wait(f"{READY} && az.match.left")
+    browser.tap("#promote")
+    browser.wait("!az.match.left")
+    browser.do("az.link.ask('write', {format: 'pgn', root: az.match.root, moves: az.match.main, "
+               "tree: az.match.written}, (said) => (window.said = said))")  # fmt: skip
+    browser.wait("window.said")
+    assert "1. e4 c5 ( 1... e5 2. Nf3 ) *" in browser.do("said.text")
+    browser.do("az.review.files.read(said.text)")
+    browser.wait(f"{READY} && {moves} === 'e2e4 c7c5' && az.match.tree.kids[0].kids.length === 2")
+    browser.wait("document.querySelector('#moves .other')?.textContent === '(e5 Nf3)'")

@@ -14,13 +14,10 @@ from az_engine.protocols.page.paper import write_paper
 from az_engine.protocols.page.review import Judgement, review_data
 
 from ..serve.lines import RunningServer
-from .browser import CHROMIUM, READY, Browser, Chromium, show
+from .browser import IN_CHROMIUM, READY, Browser, Chromium, show
 from .test_review import FOOLS_MATE, sheet_of
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
-]
+pytestmark = IN_CHROMIUM
 GAMES = {
     "chess": "game=chess&moves=f2f3 e7e5 g2g4 d8h4",
     "shogi": "game=shogi&moves=7g7f 3c3d 8h2b%2B 3a2b",
@@ -89,71 +86,62 @@ def test_every_word_is_japanese(server: RunningServer, chromium: Chromium, game:
         assert browser.faults == []
 
 
-def test_the_language_of_the_browser_comes_first_and_a_choice_stays(server: RunningServer, chromium: Chromium) -> None:
-    with Browser(chromium) as browser:
-        browser.call("Emulation.setUserAgentOverride", userAgent="Chromium", acceptLanguage="ja-JP,en")
-        show(browser, server, "game=shogi&moves=7g7f&you=2")
-        assert browser.do("document.documentElement.lang") == "ja"
-        assert browser.do("document.getElementById('status').textContent") == "後手の番"
-        assert browser.do("document.querySelector('#moves button').textContent") == "▲７六歩"
-        speak(browser, server, "en")
-        show(browser, server, "game=shogi&moves=7g7f&you=2")
-        assert browser.do("document.getElementById('status').textContent") == "White to move"
-        assert browser.do("document.querySelector('#moves button').textContent") == "7g7f"
-        assert browser.faults == []
+def test_the_language_of_the_browser_comes_first_and_a_choice_stays(server: RunningServer, browser: Browser) -> None:
+    browser.call("Emulation.setUserAgentOverride", userAgent="Chromium", acceptLanguage="ja-JP,en")
+    show(browser, server, "game=shogi&moves=7g7f&you=2")
+    assert browser.do("document.documentElement.lang") == "ja"
+    assert browser.do("document.getElementById('status').textContent") == "後手の番"
+    assert browser.do("document.querySelector('#moves button').textContent") == "▲７六歩"
+    speak(browser, server, "en")
+    show(browser, server, "game=shogi&moves=7g7f&you=2")
+    assert browser.do("document.getElementById('status').textContent") == "White to move"
+    assert browser.do("document.querySelector('#moves button').textContent") == "7g7f"
 
 
-def test_shogi_in_either_notation(server: RunningServer, chromium: Chromium) -> None:
+def test_shogi_in_either_notation(server: RunningServer, browser: Browser) -> None:
     moves = "7g7f 3c3d 8h2b+ 3a2b B*5e"
     words = {"kanji": "▲７六歩 △３四歩 ▲２二角成 △同　銀 ▲５五角", "": moves}
-    with Browser(chromium) as browser:
-        show(browser, server, f"game=shogi&moves={quote(moves)}&you=2")
-        browser.do("az.match.values[1] = {score: 0.5, lead: null, visits: 1, best: ['3c3d', '2g2f'], words: []}, 0")
-        lines = {"kanji": "△３四歩 ▲２六歩", "": "3c3d 2g2f"}
-        for kind in ("kanji", "", "kanji"):
-            browser.do(f"document.getElementById('notation').value = {kind!r}")
-            browser.do("document.getElementById('notation').dispatchEvent(new Event('change'))")
-            browser.wait(f"{READY} && az.match.plies.slice(1).map((ply) => ply.word).join(' ') === {words[kind]!r}")
-            assert browser.do("az.match.values[1].words.join(' ')") == lines[kind], "what was found, too"
-            ranks = browser.do(
-                "[...document.querySelectorAll('.board .name')].map((each) => each.textContent).join('')"
-            )
-            assert ("一" in ranks) == (kind == "kanji")
-            assert ("a" in ranks) != (kind == "kanji")
-        browser.call("Page.reload")
-        browser.wait(f"{READY} && az.match.plies[1].word === '▲７六歩'")
-        for typed, move in (("△３三銀", "2b3c"), ("26歩", "2g2f")):
-            browser.tap("#typed")
-            browser.call("Input.insertText", text=typed)
-            browser.press("Enter")
-            browser.wait(f"{READY} && az.match.moves.at(-1) === {move!r}")
-        browser.do("az.turnTo(az.views[1]), 0")
-        browser.wait(
-            "az.view.report && az.view.report.lines.length && document.querySelector('.table tbody button').textContent"
-        )
-        assert browser.do("document.querySelector('.table tbody button').textContent")[0] == "△"
-        assert browser.faults == []
+    show(browser, server, f"game=shogi&moves={quote(moves)}&you=2")
+    browser.do("az.match.values[1] = {score: 0.5, lead: null, visits: 1, best: ['3c3d', '2g2f'], words: []}, 0")
+    lines = {"kanji": "△３四歩 ▲２六歩", "": "3c3d 2g2f"}
+    for kind in ("kanji", "", "kanji"):
+        browser.do(f"document.getElementById('notation').value = {kind!r}")
+        browser.do("document.getElementById('notation').dispatchEvent(new Event('change'))")
+        browser.wait(f"{READY} && az.match.plies.slice(1).map((ply) => ply.word).join(' ') === {words[kind]!r}")
+        assert browser.do("az.match.values[1].words.join(' ')") == lines[kind], "what was found, too"
+        ranks = browser.do("[...document.querySelectorAll('.board .name')].map((each) => each.textContent).join('')")
+        assert ("一" in ranks) == (kind == "kanji")
+        assert ("a" in ranks) != (kind == "kanji")
+    browser.call("Page.reload")
+    browser.wait(f"{READY} && az.match.plies[1].word === '▲７六歩'")
+    for typed, move in (("△３三銀", "2b3c"), ("26歩", "2g2f")):
+        browser.tap("#typed")
+        browser.call("Input.insertText", text=typed)
+        browser.press("Enter")
+        browser.wait(f"{READY} && az.match.moves.at(-1) === {move!r}")
+    browser.do("az.turnTo(az.views[1]), 0")
+    browser.wait(
+        "az.view.report && az.view.report.lines.length && document.querySelector('.table tbody button').textContent"
+    )
+    assert browser.do("document.querySelector('.table tbody button').textContent")[0] == "△"
 
 
-def test_the_rules_of_a_new_game_of_go(server: RunningServer, chromium: Chromium) -> None:
-    with Browser(chromium) as browser:
-        show(browser, server, GAMES["go"] + "&you=2")
-        for name, value in (("rules", "japanese"), ("size", "5")):
-            browser.do(f"document.getElementById({name!r}).value = {value!r}")
-            browser.do(f"document.getElementById({name!r}).dispatchEvent(new Event('change'))")
-        browser.tap("#new")
-        browser.wait(f"{READY} && az.match.moves.length === 0 && az.match.root.includes('japanese')")
-        assert browser.do("document.getElementById('terms').textContent").endswith("Japanese rules")
+def test_the_rules_of_a_new_game_of_go(server: RunningServer, browser: Browser) -> None:
+    show(browser, server, GAMES["go"] + "&you=2")
+    for name, value in (("rules", "japanese"), ("size", "5")):
+        browser.do(f"document.getElementById({name!r}).value = {value!r}")
+        browser.do(f"document.getElementById({name!r}).dispatchEvent(new Event('change'))")
+    browser.tap("#new")
+    browser.wait(f"{READY} && az.match.moves.length === 0 && az.match.root.includes('japanese')")
+    assert browser.do("document.getElementById('terms').textContent").endswith("Japanese rules")
 
 
-def test_a_review_is_saved_in_the_language(chromium: Chromium, tmp_path: Path) -> None:
+def test_a_review_is_saved_in_the_language(browser: Browser, tmp_path: Path) -> None:
     sheet = sheet_of("chess", FOOLS_MATE)
     values = [Judgement(s, best=("d2d4",), words=("d4",)) for s in (0.5, 0.45, 0.4, 0.1)] + [Judgement(0.0)]
     page = tmp_path / "review.html"
     page.write_text(write_paper("対局", "papers/paper.js", review_data(sheet, values, Record(), ""), "ja"))
-    with Browser(chromium) as browser:
-        browser.open(page.as_uri())
-        browser.wait("document.querySelectorAll('.board .piece').length === 32")
-        assert json.loads(browser.do("JSON.stringify(document.documentElement.lang)")) == "ja"
-        assert [text for text in read(browser) if text != "Made by az-engine."] == []
-        assert browser.faults == []
+    browser.open(page.as_uri())
+    browser.wait("document.querySelectorAll('.board .piece').length === 32")
+    assert json.loads(browser.do("JSON.stringify(document.documentElement.lang)")) == "ja"
+    assert [text for text in read(browser) if text != "Made by az-engine."] == []

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ..serve.lines import RunningServer
-from .browser import CHROMIUM, READY, Browser, Chromium, show
+from .browser import IN_CHROMIUM, READY, Browser, Chromium, show
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
-]
+pytestmark = IN_CHROMIUM
 GAMES = {
     "chess": "game=chess&moves=e2e4 e7e5",
     "shogi": "game=shogi&moves=7g7f 3c3d",
@@ -58,15 +55,14 @@ def test_coordinates_of_a_large_board_can_be_read_on_a_telephone(server: Running
         ("game=shogi&from=4k4/4G4/9/9/9/9/9/9/4K4 w - 1", "5a"),
     ],
 )
-def test_a_check_is_marked(server: RunningServer, chromium: Chromium, words: str, king: str) -> None:
+def test_a_check_is_marked(server: RunningServer, browser: Browser, words: str, king: str) -> None:
     corner = f"az.board.corner(az.board.game.square(az.board.board, {king!r}))"
-    with Browser(chromium) as browser:
-        show(browser, server, words + "&moves=&you=2")
-        mark = "['x', 'y'].map((side) => Number(document.querySelector('.glow .check').getAttribute(side)))"
-        assert browser.do(mark) == browser.do(corner)
-        browser.do("az.play(az.match.legal[0]), 0")
-        browser.wait(f"{READY} && az.match.ply === 1")
-        assert browser.do("document.querySelectorAll('.glow .check').length") == 0
+    show(browser, server, words + "&moves=&you=2")
+    mark = "['x', 'y'].map((side) => Number(document.querySelector('.glow .check').getAttribute(side)))"
+    assert browser.do(mark) == browser.do(corner)
+    browser.do("az.play(az.match.legal[0]), 0")
+    browser.wait(f"{READY} && az.match.ply === 1")
+    assert browser.do("document.querySelectorAll('.glow .check').length") == 0
 
 
 @pytest.mark.parametrize("touch", [False, True])
@@ -99,20 +95,18 @@ def test_a_promotion_is_chosen_at_the_square(
         assert browser.faults == []
 
 
-def test_the_end_has_a_panel_for_what_comes_next(server: RunningServer, chromium: Chromium) -> None:
-    with Browser(chromium) as browser:
-        show(browser, server, "game=chess&moves=f2f3 e7e5 g2g4&you=1")
-        browser.do("az.view.setStrength('visits 20')")
-        assert browser.do("document.getElementById('end').hidden")
-        browser.square("d8", "h4")
-        browser.wait("!document.getElementById('end').hidden")
-        assert browser.do("document.getElementById('end').innerText").startswith("You win")
-        assert "Black wins by mate, after 4 moves." in browser.do("document.getElementById('end').innerText")
-        browser.tap("#rematch")
-        browser.wait(f"{READY} && az.match.moves.length === 0 && az.match.you === 0")
-        assert browser.do("document.getElementById('end').hidden")
-        browser.do("history.back()")
-        browser.wait(f"{READY} && az.match.moves.length === 4 && az.match.you === 1")
-        browser.tap("#to-review")
-        browser.wait(f"{READY} && az.view.name === 'review' && az.match.values.filter(Boolean).length === 5")
-        assert browser.faults == []
+def test_the_end_has_a_panel_for_what_comes_next(server: RunningServer, browser: Browser) -> None:
+    show(browser, server, "game=chess&moves=f2f3 e7e5 g2g4&you=1")
+    browser.do("az.view.setStrength('visits 20')")
+    assert browser.do("document.getElementById('end').hidden")
+    browser.square("d8", "h4")
+    browser.wait("!document.getElementById('end').hidden")
+    assert browser.do("document.getElementById('end').innerText").startswith("You win")
+    assert "Black wins by mate, after 4 moves." in browser.do("document.getElementById('end').innerText")
+    browser.tap("#rematch")
+    browser.wait(f"{READY} && az.match.moves.length === 0 && az.match.you === 0")
+    assert browser.do("document.getElementById('end').hidden")
+    browser.do("history.back()")
+    browser.wait(f"{READY} && az.match.moves.length === 4 && az.match.you === 1")
+    browser.tap("#to-review")
+    browser.wait(f"{READY} && az.view.name === 'review' && az.match.values.filter(Boolean).length === 5")

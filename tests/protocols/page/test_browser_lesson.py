@@ -8,13 +8,10 @@ from urllib.parse import quote
 import pytest
 
 from ..serve.lines import RunningServer
-from .browser import CHROMIUM, READY, Browser, Chromium, show
+from .browser import IN_CHROMIUM, READY, Browser, Chromium, show
 from .test_browser import play
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
-]
+pytestmark = IN_CHROMIUM
 LESSON = "document.getElementById('lesson').innerText"
 # moves, values of the first player, the best move in each position
 GAMES = {
@@ -80,41 +77,37 @@ def test_a_round(server: RunningServer, chromium: Chromium, game: str, way: str)
         assert browser.faults == []
 
 
-def test_moves_are_judged_by_a_search(server: RunningServer, chromium: Chromium) -> None:
+def test_moves_are_judged_by_a_search(server: RunningServer, browser: Browser) -> None:
     """Every move but the best one: as good, or refuted."""
-    with Browser(chromium) as browser:
-        review(browser, server, "go")
-        browser.tap("#learn")
+    review(browser, server, "go")
+    browser.tap("#learn")
+    browser.wait(f"{READY} && az.canPlay()")
+    for loss, found in ((0.5, "wrong"), (-0.5, "found")):
+        browser.do(f"az.view.lesson.show(0), az.view.lesson.task.mover = 0.5 + {loss}")
         browser.wait(f"{READY} && az.canPlay()")
-        for loss, found in ((0.5, "wrong"), (-0.5, "found")):
-            browser.do(f"az.view.lesson.show(0), az.view.lesson.task.mover = 0.5 + {loss}")
-            browser.wait(f"{READY} && az.canPlay()")
-            browser.square("B2")
-            browser.wait(f"az.view.lesson.{found} && !az.view.asked")
-            told = browser.do(f"[az.view.lesson.{found}.word, az.view.lesson.{found}.line[0]]")
-            assert told == ["B2", "B2"]
-            assert browser.do("document.querySelectorAll('.arrows .stone').length") > 0, "the line is drawn"
-        assert browser.do("az.view.lesson.solved") == 1
-        browser.tap("#lesson-show" if browser.do("document.getElementById('lesson-show') !== null") else "#lesson-next")
-        assert browser.faults == []
+        browser.square("B2")
+        browser.wait(f"az.view.lesson.{found} && !az.view.asked")
+        told = browser.do(f"[az.view.lesson.{found}.word, az.view.lesson.{found}.line[0]]")
+        assert told == ["B2", "B2"]
+        assert browser.do("document.querySelectorAll('.arrows .stone').length") > 0, "the line is drawn"
+    assert browser.do("az.view.lesson.solved") == 1
+    browser.tap("#lesson-show" if browser.do("document.getElementById('lesson-show') !== null") else "#lesson-next")
 
 
-def test_the_mistakes_of_one_side(server: RunningServer, chromium: Chromium) -> None:
-    with Browser(chromium) as browser:
-        review(browser, server, "chess")
-        browser.do("document.getElementById('whose').value = '1'")
-        browser.do("document.getElementById('whose').dispatchEvent(new Event('change'))")
-        assert browser.do("document.getElementById('learn').disabled")
-        browser.do("document.getElementById('whose').value = '0'")
-        browser.do("document.getElementById('whose').dispatchEvent(new Event('change'))")
-        browser.tap("#learn")
-        browser.wait(f"{READY} && az.match.ply === 0")
-        browser.tap("#lesson-show")
-        browser.wait("az.view.lesson.found")
-        assert browser.do(LESSON).split("\n\n")[1].startswith("e2e4 is best.")
-        browser.tap("#views button:nth-child(1)")
-        browser.square("e2", "e4")
-        browser.wait(f"{READY} && az.match.moves.join() === 'e2e4'")
-        browser.tap("#views button:nth-child(3)")
-        assert browser.do("document.getElementById('learn')") is None
-        assert browser.faults == []
+def test_the_mistakes_of_one_side(server: RunningServer, browser: Browser) -> None:
+    review(browser, server, "chess")
+    browser.do("document.getElementById('whose').value = '1'")
+    browser.do("document.getElementById('whose').dispatchEvent(new Event('change'))")
+    assert browser.do("document.getElementById('learn').disabled")
+    browser.do("document.getElementById('whose').value = '0'")
+    browser.do("document.getElementById('whose').dispatchEvent(new Event('change'))")
+    browser.tap("#learn")
+    browser.wait(f"{READY} && az.match.ply === 0")
+    browser.tap("#lesson-show")
+    browser.wait("az.view.lesson.found")
+    assert browser.do(LESSON).split("\n\n")[1].startswith("e2e4 is best.")
+    browser.tap("#views button:nth-child(1)")
+    browser.square("e2", "e4")
+    browser.wait(f"{READY} && az.match.moves.join() === 'e2e4'")
+    browser.tap("#views button:nth-child(3)")
+    assert browser.do("document.getElementById('learn')") is None

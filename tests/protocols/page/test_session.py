@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import threading
 import time
 from pathlib import Path
@@ -436,14 +437,23 @@ def test_long_files_have_a_process_of_their_own(server: RunningServer, monkeypat
 
 
 @pytest.mark.slow
-def test_a_page_that_is_gone_ends_the_process_for_its_file(server: RunningServer) -> None:
-    before = {thread.ident for thread in threading.enumerate()}
+def test_a_page_that_is_gone_ends_the_process_for_its_file(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, before = threading.Event(), {thread.ident for thread in threading.enumerate()}
+
+    def endless(module: str) -> list[str]:
+        begun.set()
+        return [sys.executable, "-c", "import time; time.sleep(600)"]
+
+    monkeypatch.setattr(filework, "module_command", endless)
+    monkeypatch.setattr(filework, "_PATIENCE_S", 600)
     with web(server, "/page?game=chess") as client:
-        Page(client).ask("read", text="A1 " * 300_000)  # as many words of a comment: ten seconds
-        time.sleep(1.0)
+        Page(client).ask("read", text="A1 " * 300_000)
+        assert begun.wait(PATIENCE_S)
     watch = Stopwatch()
     while {thread.ident for thread in threading.enumerate() if thread.name == "worker"} - before:
-        assert watch.seconds < 5.0
+        assert watch.seconds < PATIENCE_S
         time.sleep(0.05)
 
 

@@ -139,11 +139,9 @@ def test_three_servers_of_which_one_is_slow_one_dies_and_one_ends(tmp_path: Path
         assert [page(web, cookie, backends) for _ in range(3)] == [place] * 3, "the page comes back to its server"
 
         backends[place].process.kill()
-        watch = Stopwatch()
         for at, client in clients:
             if at == place:
                 client.rest()  # up to the end of the connection
-        assert watch.seconds < 5.0
         stack.enter_context(LineClient(lines, "uci")).until("uciok")
         assert page(web, cookie, backends) != place, "the page goes on elsewhere"
 

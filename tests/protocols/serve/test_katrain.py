@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from ...fakes.waiting import wait_for
 from .lines import RunningServer
-from .test_web import port_of, wait_for
+from .test_web import port_of
 
 GAME = "E5 C5 E3 C3 G6 C7 F7 E7 F8 D2 G4 E2".split()
 VISITS = 12

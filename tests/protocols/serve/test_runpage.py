@@ -18,7 +18,7 @@ def ask(address: str, **headers: str) -> tuple[int, bytes, Message]:
     """(status, body, headers) of a GET."""
     request = urllib.request.Request(address, headers={name.replace("_", "-"): text for name, text in headers.items()})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read(), answer.headers
     except urllib.error.HTTPError as error:
         return error.code, error.read(), error.headers

@@ -10,7 +10,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from websockets.sync.client import ClientConnection, connect
 from az_engine.protocols.serve.access import AccessCheck, AccessError
 from az_engine.protocols.serve.admission import Admission
 
+from ...fakes.waiting import wait_for
 from .lines import PATIENCE_S, RunningServer
 
 TOKEN = "0123456789abcdef-a"
-PROMPT_S = 10.0  # on a machine that is busy; 2 s where it is not
 GO = {"id": "q", "moves": [], "rules": "tromp-taylor", "boardXSize": 5, "boardYSize": 5, "maxVisits": 20}
 
 
@@ -96,13 +96,6 @@ def frame(text: str) -> bytes:
     else:
         head = b"\xfe" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xff" + size.to_bytes(8, "big")
     return b"\x81" + head + bytes(4) + text.encode()
-
-
-def wait_for(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 # ------------------------------------------------------------------------------------------------ what it does
@@ -308,7 +301,7 @@ def test_hostile_requests_get_one_refusal(server: RunningServer, request_: str, 
 
 @pytest.mark.slow
 def test_slow_senders(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("az_engine.protocols.serve.listener.HELLO_S", 0.2)
+    monkeypatch.setattr("az_engine.protocols.serve.listener.HELLO_S", 1.0)
     monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 0.5)
     assert raw(server, b"").startswith(b"HTTP/1.1 408")
     assert raw(server, b"GET /healthz HT").startswith(b"HTTP/1.1 408")
@@ -393,19 +386,18 @@ def test_a_client_that_is_gone_ends_its_work(tmp_path: Path, path: str, messages
         link.settimeout(1.0)
         with contextlib.suppress(OSError):
             link.sendall(b"".join(map(frame, messages)))
-        time.sleep(0.5)
+        wait_for(lambda: server.server.admitted == 1, "nobody is let in")
+        time.sleep(0.5)  # for the work to begin
         assert server.server.admitted == 1
         if way == "RST":
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        watch = time.monotonic()
         link.close()
         wait_for(lambda: server.server.admitted == 0, "the session goes on")
-        assert time.monotonic() - watch < PROMPT_S
 
 
 @pytest.mark.slow
 def test_a_client_that_reads_nothing_loses_its_session(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 0.3)
+    monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 3.0)  # enough for one that reads
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=PATIENCE_S) as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         link.sendall(UPGRADE % b"/uci")

@@ -11,21 +11,6 @@ from az_engine.protocols.options import read_setoption
 from ...fakes.engine import FakeEngine
 from ..talk import READY, Talk
 
-# ---------------------------------------------------------------------------------------------------- start, identity
-
-
-def test_u5_the_names_that_tools_expect() -> None:
-    names = (
-        "Hash, Clear Hash, Threads, MultiPV, Ponder, Move Overhead, UCI_Chess960, UCI_AnalyseMode, UCI_ShowWDL, "
-        "UCI_LimitStrength, UCI_Elo, WeightsFile, NodesLimit, BatchSize, Provider, CPuct, FpuStrategy, FpuValue, "
-        "PolicyTemperature, MatePlies, VerboseMoveStats, LogFile"
-    )
-    with Talk() as talk:
-        talk.send("uci")
-        offered = {line.split(" type ")[0].removeprefix("option name ") for line in talk.until("uciok")}
-    assert set(names.split(", ")) <= offered
-
-
 # -------------------------------------------------------------------------------------------------------- synchronising
 
 

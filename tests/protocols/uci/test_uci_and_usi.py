@@ -62,6 +62,24 @@ def test_u4_s1_every_option_line_is_well_formed(kind: type[Talk]) -> None:
             assert low <= default <= high
 
 
+NAMES = {  # that GUIs and tools expect
+    "uci": "Hash, Clear Hash, Threads, MultiPV, Ponder, Move Overhead, UCI_Chess960, UCI_AnalyseMode, UCI_ShowWDL, "
+    "UCI_LimitStrength, UCI_Elo, WeightsFile, NodesLimit, BatchSize, Provider, CPuct, FpuStrategy, FpuValue, "
+    "PolicyTemperature, MatePlies, VerboseMoveStats, LogFile",
+    "usi": "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
+    "EnteringKingRule, Eval_Coef, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
+    "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, "
+    "ConsiderationMode, VerboseMoveStats, LogFile",
+}
+
+
+def test_u5_s1_s11_the_names_that_programs_expect(kind: type[Talk]) -> None:
+    with kind() as talk:
+        talk.send(kind.protocol)
+        offered = {line.split(" type ")[0].removeprefix("option name ") for line in talk.until(f"{kind.protocol}ok")}
+    assert set(NAMES[kind.protocol].split(", ")) <= offered
+
+
 # -------------------------------------------------------------------------------------------------------- synchronising
 
 

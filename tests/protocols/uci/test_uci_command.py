@@ -117,7 +117,7 @@ def test_a_gui_that_stops_reading_and_goes_away(engine: EngineProcess) -> None:
         process.stdin.flush()
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
 
 

@@ -108,13 +108,13 @@ def test_s2_s8_three_games_against_itself(engine: UsiProcess) -> None:
 
 
 def test_s5_an_answer_comes_within_the_byoyomi(engine: UsiProcess) -> None:
-    engine.send("setoption name NetworkDelay value 60", "setoption name NetworkDelay2 value 1000")
+    engine.send("setoption name NetworkDelay value 60", "setoption name NetworkDelay2 value 9000")
     engine.ask(["setoption name USI_Hash value 1024", "isready"])  # a full tree would answer early
-    for clock, least in (("btime 0 wtime 0 byoyomi 2000", 500), ("byoyomi 2000", 500), ("btime 2000 wtime 2000", 0)):
+    for clock, least in (("btime 0 wtime 0 byoyomi 10000", 500), ("byoyomi 10000", 500), ("btime 2000 wtime 2000", 0)):
         engine.ask(["usinewgame", "position startpos", "isready"])
         said = engine.ask([f"go {clock}"], "bestmove")
         spent = max(int(line.split(" time ")[1].split()[0]) for line in said if " time " in line)
-        assert least <= spent < 2000, said
+        assert least <= spent < (2000 if least == 0 else 10_000), said
     engine.send("setoption name NetworkDelay value 120", "setoption name NetworkDelay2 value 1120")
     engine.ask(["setoption name USI_Hash value 16", "isready"])
 
@@ -234,5 +234,5 @@ def test_cshogi_plays_and_solves_with_it(tmp_path: Path, engine: UsiProcess) -> 
         assert client.go_mate(byoyomi=100)
     finally:
         process = client.proc
-        process.communicate(b"quit\n", timeout=5)
+        process.communicate(b"quit\n", timeout=60)
     assert process.returncode == 0

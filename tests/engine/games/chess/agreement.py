@@ -1,14 +1,8 @@
-"""Our rules against python-chess, position by position, over random games.
-
-As a program it does so for as many positions as wanted::
-
-    python -m tests.engine.games.chess.agreement --positions 100000 --seed 1
-"""
+"""Our rules against python-chess, position by position, over random games."""
 
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 
 import chess
@@ -16,8 +10,6 @@ import chess
 from az_engine.engine.games import get_game
 from az_engine.engine.games.chess.rules import settle_all
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
-
-from ..agreement import compare
 
 PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 GAME = get_game("chess")
@@ -156,23 +148,3 @@ def random_positions(rng: random.Random, plies: int = 150) -> Iterator[Match]:
                 break
             match.push(choose(match.board, rng))
             yield match
-
-
-def main(arguments: list[str] | None = None) -> int:
-    return compare(
-        arguments,
-        "chess with python-chess",
-        random_positions,
-        differences,
-        lambda match: f"{match.board.fen()} after {len(match.board.move_stack)} plies",
-        lambda match: {
-            "in check": match.board.is_check(),
-            "Chess960": match.board.chess960,
-            "repeated twice or more": match.occurrences >= 3,
-            "over by the rules": expected_outcome(match) != RUNNING,
-        },
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

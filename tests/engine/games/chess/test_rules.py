@@ -19,6 +19,7 @@ from az_engine.engine.games.base import State
 from az_engine.engine.games.chess.rules import settle_all
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 
+from ..agreement import TIMES, chance
 from .agreement import GAME, Match, differences, internal, random_positions
 
 ENDINGS = Path(__file__).parents[3] / "data" / "endings_chess.jsonl"
@@ -26,7 +27,7 @@ ENDINGS = Path(__file__).parents[3] / "data" / "endings_chess.jsonl"
 
 def test_random_games() -> None:
     keys: dict[int, object] = {}
-    for match in itertools.islice(random_positions(random.Random(20)), 4000):
+    for match in itertools.islice(random_positions(chance(20)), 4000 * TIMES):
         assert differences(match, keys) == [], match.board.fen()
 
 

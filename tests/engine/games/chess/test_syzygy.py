@@ -48,7 +48,7 @@ def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[s
     said = [] if told is None else told
     engine.go(Limits(nodes=nodes), lambda info: said.append(info.message or ""), on_done)
     assert done.wait(120)
-    assert engine.wait(5)
+    assert engine.wait(60)
     return answers[0]
 
 

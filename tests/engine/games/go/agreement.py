@@ -1,7 +1,5 @@
 """Compare the rules of Go with a flood-fill implementation over whole random games (legality, boards, scores).
 
-python -m tests.engine.games.go.agreement --games 10000
-
 The oracle knows no chains, liberties, keys or bitboards: a move puts a stone, floods every chain anew, and the board
 that results is compared point by point with every earlier board of the game. It is :mod:`naive` again, compiled, so
 that boards of every size can be played to the end.
@@ -9,10 +7,7 @@ that boards of every size can be played to the end.
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import random
-import sys
 from collections import Counter
 from typing import Any
 
@@ -199,36 +194,3 @@ def compare(size: int, ko: int, suicide: bool, rng: random.Random, seen: Counter
 def random_size(rng: random.Random) -> int:
     """Mostly boards on which a game is short: the time of a game grows with the fifth power of the size."""
     return rng.choice(rng.choices((range(2, 6), range(6, 10), range(10, 14), range(14, 26)), (40, 52, 7, 1))[0])
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compare our rules of Go with flood filling over whole random games.")
-    parser.add_argument("--games", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    rng = random.Random(options.seed)
-    kinds = itertools.cycle(itertools.product(KO, (False, True)))
-    seen: Counter[str] = Counter()
-    sizes: Counter[int] = Counter()
-    wrong = 0
-    for number in range(1, options.games + 1):
-        ko, suicide = next(kinds)
-        size = random_size(rng)
-        sizes[size] += 1
-        difference = compare(size, ko, suicide, rng, seen)
-        if difference:
-            wrong += 1
-            print(difference)
-        if number % 100 == 0:
-            print(f"\r{number} games", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    print(f"boards: {', '.join(f'{count} of {size}x{size}' for size, count in sorted(sizes.items()))}")
-    print(
-        f"{options.games} games, {seen['positions']} positions, {seen['captures']} capturing moves, "
-        f"{seen['forbidden']} empty points forbidden, {wrong} differences"
-    )
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,5 @@
 """Compare the rules of Go with GNU Go over random games: legality, boards, captures, and the score of settled boards.
 
-python -m tests.engine.games.go.gnugo --games 300
-
 GNU Go plays by the ko rule that its options name and is asked for all legal moves before every move. One thing is left
 out: suicides that bring an earlier board back (that of a single stone always does); superko forbids them, but GNU Go
 does not look there. Its counts are compared at the end of games in which nobody fills an own eye, where every stone
@@ -10,13 +8,11 @@ left should be alive.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import random
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -148,32 +144,3 @@ def compare(gnugo: GnuGo, size: int, ko: int, suicide: bool, rng: random.Random,
             print(f"{what}: {said} instead of {ours:+}; ours:")
             print("\n".join("".join("XO."[c] for c in row) for row in owner))
     return ""
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Compare our rules of Go with GNU Go over random games.")
-    parser.add_argument("--games", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    rng = random.Random(options.seed)
-    seen: Counter[str] = Counter()
-    wrong = 0
-    kinds = list(itertools.product(KO, (False, True)))
-    engines = {kind: GnuGo(*kind) for kind in kinds}
-    for number in range(1, options.games + 1):
-        ko, suicide = kinds[number % len(kinds)]
-        size = rng.choice((2, 3, 4, 5, 6, 7, 9, 9, 13, 19) if number % 5 == 0 else (2, 3, 4, 5, 6, 7))
-        difference = compare(engines[ko, suicide], size, ko, suicide, rng, seen)
-        if difference:
-            wrong += 1
-            print(difference)
-        print(f"\r{number} games", end="", file=sys.stderr, flush=True)
-    for engine in engines.values():
-        engine.close()
-    print(file=sys.stderr)
-    print(f"{dict(seen)}, {wrong} differences")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -27,6 +27,7 @@ from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree.tree import Tree
 
+from ..agreement import TIMES, chance
 from ..test_contract import compare_leaves, random_paths
 from . import agreement, gnugo
 from .naive import NaiveGame, area
@@ -145,25 +146,25 @@ def test_the_search_knows_what_the_game_forbids_below_its_root(ko: str, suicide:
 
 @pytest.mark.slow
 def test_whole_random_games_agree_with_flood_filling() -> None:
-    """A few of the games that ``python -m tests.engine.games.go.agreement`` plays by the thousand."""
-    rng, seen = random.Random(4), Counter[str]()
+    rng, seen = chance(4), Counter[str]()
     for ko, suicide in itertools.product(KO.values(), (False, True)):
-        for size in (2, 3, 5, 7):
+        sizes = (2, 3, 5, 7) if TIMES == 1 else (agreement.random_size(rng) for _ in range(4 * TIMES))
+        for size in sizes:
             assert not agreement.compare(size, ko, suicide, rng, seen)
-    assert seen["games"] == 24
+    assert seen["games"] == 24 * TIMES
     assert seen["captures"] > 200
     assert seen["forbidden"] > 500
 
 
 @pytest.mark.skipif(shutil.which("gnugo", path="/usr/games:/usr/bin") is None, reason="GNU Go is not installed")
 def test_gnu_go_agrees() -> None:
-    rng, seen = random.Random(3), Counter[str]()
+    rng, seen = chance(3), Counter[str]()
     for ko, suicide in ((POSITIONAL, False), (SITUATIONAL, True)):
         engine = gnugo.GnuGo(ko, suicide)
-        for size in (3, 5):
+        for size in (3, 5) * TIMES:
             assert not gnugo.compare(engine, size, ko, suicide, rng, seen)
         engine.close()
-    assert seen["games"] == 4
+    assert seen["games"] == 4 * TIMES
 
 
 def test_the_lead_counts_what_the_rules_add() -> None:

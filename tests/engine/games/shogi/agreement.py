@@ -1,14 +1,8 @@
-"""Our rules against cshogi, position by position, over random games.
-
-As a program it does so for as many positions as wanted::
-
-    python -m tests.engine.games.shogi.agreement --positions 100000 --seed 1
-"""
+"""Our rules against cshogi, position by position, over random games."""
 
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,8 +13,6 @@ from az_engine.engine.errors import PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
-
-from ..agreement import compare
 
 cshogi = pytest.importorskip("cshogi", reason="cshogi, the oracle of shogi's rules, has no wheel for this machine")
 GAME = get_game("shogi")
@@ -228,24 +220,3 @@ def random_positions(rng: random.Random, plies: int = 120) -> Iterator[Match]:
                 break
             match.push(choose(match, rng, back))
             yield match
-
-
-def main(arguments: list[str] | None = None) -> int:
-    return compare(
-        arguments,
-        "shogi with cshogi",
-        random_positions,
-        differences,
-        lambda match: f"{match.board.sfen()} after {len(match.moves)} plies",
-        lambda match: {
-            "in check": bool(match.checks[-1]),
-            "repeated": match.occurrences >= 2,
-            "drawn by repetition": by_repetition(match) == DRAW,
-            "decided by perpetual check": by_repetition(match) in (WIN, LOSS),
-            "with a declaration": bool(match.board.is_nyugyoku()),
-        },
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -82,6 +82,7 @@ def test_completed_with_a_note(given: int, added: str) -> None:
         (f"{KINGS} b 3S2s 1", "5 silvers"),
         (f"{KINGS} b 5G 1", "5 golds"),
         ("3+Bk4/9/9/9/9/9/9/9/4K4 b Bb 1", "3 bishops"),
+        (f"{KINGS} b 2 1", "pieces in hand"),
         (f"{KINGS} b 3r 1", "3 rooks"),
         ("+P+P+Pkp4/9/9/9/9/9/P8/9/4K4 b 14P 1", "19 pawns"),
         ("4k4/9/9/9/P8/9/P8/9/4K4 b - 1", "two unpromoted pawns on file 9"),
@@ -141,6 +142,11 @@ def test_huge_move_numbers_saturate() -> None:
         (f"{KINGS} b P 1", "P*4a", "not legal"),  # no move from there
         (f"{KINGS} b N 1", "N*4b", "not legal"),
         ("7nk/9/7S1/9/9/9/9/9/K8 b P 1", "P*1b", "not legal"),  # mate by a pawn drop
+        ("7lk/7g1/8G/9/9/9/9/1B7/4K4 b P 1", "P*1b", "not legal"),  # likewise: its only capturer is pinned
+        (f"{KINGS} b G 1", "G*5a", "not legal"),
+        ("4k4/4r4/9/9/9/9/9/4G4/4K4 b - 1", "5h4h", "not legal"),  # a pinned man
+        ("4k4/4r4/9/9/9/9/9/9/4K4 b G 1", "G*9e", "not legal"),  # a check left standing
+        ("4k4/9/9/G8/9/9/9/9/4K4 b - 1", "9d9c+", "not"),
         ("4k4/P8/9/9/9/9/9/9/4K4 b - 1", "9b9a", "must promote"),
     ],
 )

@@ -184,42 +184,78 @@ def test_a_floodgate_record() -> None:
     ("position", "sfen"),
     [
         ("PI82HI22KA\n-", "lnsgkgsnl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"),
-        ("P-51OU\nP+53GI\nP-00AL\nP+59OU\n+", None),
-        ("P-11OU\nP+33KE22KI59OU00FU00FU\nP-00AL\n-", "8k/7G1/6N2/9/9/9/9/9/4K4 w 2Prb 1"),
+        ("P-51OU\nP+53GI\nP-00AL\nP+59OU\n+", "4k4/9/4S4/9/9/9/9/9/4K4 b 2r2b4g3s4n4l18p 1"),
+        (
+            "P-11OU\nP+33KE22KI59OU00FU00FU\nP-00AL\n-",
+            "8k/7G1/6N2/9/9/9/9/9/4K4 w 2P2r2b3g4s3n4l16p 1",
+        ),
     ],
 )
-def test_positions_of_csa(position: str, sfen: str | None) -> None:
+def test_positions_of_csa(position: str, sfen: str) -> None:
     record = read(CSA, f"V2.2\n{position}\n%CHUDAN\n")
-    assert record.fault == ""
-    if sfen is None:
-        assert record.root == "4k4/9/4S4/9/9/9/9/9/4K4 b 2r2b4g3s4n4l18p 1"
-    elif "rb" in sfen:
-        assert record.root == "8k/7G1/6N2/9/9/9/9/9/4K4 w 2P2r2b3g4s3n4l16p 1"
-    else:
-        assert record.root == sfen
+    assert (record.root, record.fault) == (sfen, "")
+
+
+ENDINGS = [  # of both formats, and the last line of KIF
+    (
+        CSA,
+        "PI\n+\n+7776FU\n{}\n",
+        [
+            ("%TORYO", "resignation", 1),
+            ("%TIME_UP", "time", 1),
+            ("%ILLEGAL_MOVE", "illegal move", 1),
+            ("%+ILLEGAL_ACTION", "illegal move", -1),
+            ("%-ILLEGAL_ACTION", "illegal move", 1),
+            ("%KACHI", "declaration", -1),
+            ("%SENNICHITE", "repetition", 0),
+            ("%JISHOGI", "impasse", 0),
+            ("%HIKIWAKE", "draw", 0),
+            ("%TSUMI", "mate", 1),
+            ("%MAX_MOVES", "maximum moves", 0),
+            ("%CHUDAN", "interrupted", None),
+            ("%SOMETHING_NEW", "", None),
+            ("", "", None),
+        ],
+    ),
+    (
+        KIF,
+        "   1 ７六歩(77)\n   2 {}   ( 0:00/00:00:00)\n",
+        [
+            ("投了", "resignation", 1),
+            ("切れ負け", "time", 1),
+            ("反則負け", "illegal move", 1),
+            ("反則勝ち", "illegal move", -1),
+            ("入玉勝ち", "declaration", -1),
+            ("千日手", "repetition", 0),
+            ("持将棋", "impasse", 0),
+            ("詰み", "mate", 1),
+            ("中断", "interrupted", None),
+        ],
+    ),
+    (
+        KIF,
+        "   1 ７六歩(77)\n{}\n",
+        [
+            ("まで1手で先手の勝ち", "resignation", 1),
+            ("まで1手で後手の勝ち", "resignation", -1),
+            ("まで、1手で時間切れにより後手の勝ち", "time", -1),
+            ("まで1手で後手の反則負け", "illegal move", 1),
+            ("まで1手で先手の入玉勝ち", "declaration", 1),
+            ("まで1手で千日手", "repetition", 0),
+            ("まで1手で持将棋", "impasse", 0),
+            ("まで1手で中断", "interrupted", None),
+            ("まで1手で詰み", "mate", 1),
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("word", "reason", "result"),
-    [
-        ("%TORYO", "resignation", 1),
-        ("%TIME_UP", "time", 1),
-        ("%ILLEGAL_MOVE", "illegal move", 1),
-        ("%+ILLEGAL_ACTION", "illegal move", -1),
-        ("%-ILLEGAL_ACTION", "illegal move", 1),
-        ("%KACHI", "declaration", -1),
-        ("%SENNICHITE", "repetition", 0),
-        ("%JISHOGI", "impasse", 0),
-        ("%HIKIWAKE", "draw", 0),
-        ("%TSUMI", "mate", 1),
-        ("%MAX_MOVES", "maximum moves", 0),
-        ("%CHUDAN", "interrupted", None),
-        ("%SOMETHING_NEW", "", None),
-        ("", "", None),
-    ],
+    ("form", "text", "reason", "result"),
+    [(form, text.format(word), *meaning) for form, text, ends in ENDINGS for word, *meaning in ends],
 )
-def test_endings_of_csa(word: str, reason: str, result: int | None) -> None:
-    record = read(CSA, f"PI\n+\n+7776FU\n{word}\n")
+def test_how_a_game_ended(form: RecordFormat, text: str, reason: str, result: int | None) -> None:
+    record = read(form, text)
     assert (record.moves, record.reason, record.result, record.fault) == (("7g7f",), reason, result, "")
 
 
@@ -310,44 +346,6 @@ def test_a_board_of_kif() -> None:
         "instead of nine"
         in read(KIF, BOARD.replace("竜", "").replace("| ・ ・ ・ ・ ・ ・ ・ ・ ・|八\n", "") + "   1 ５二銀打\n").fault
     )
-
-
-@pytest.mark.parametrize(
-    ("word", "reason", "result"),
-    [
-        ("投了", "resignation", 1),
-        ("切れ負け", "time", 1),
-        ("反則負け", "illegal move", 1),
-        ("反則勝ち", "illegal move", -1),
-        ("入玉勝ち", "declaration", -1),
-        ("千日手", "repetition", 0),
-        ("持将棋", "impasse", 0),
-        ("詰み", "mate", 1),
-        ("中断", "interrupted", None),
-    ],
-)
-def test_endings_of_kif(word: str, reason: str, result: int | None) -> None:
-    record = read(KIF, f"   1 ７六歩(77)\n   2 {word}   ( 0:00/00:00:00)\n")
-    assert (record.moves, record.reason, record.result, record.fault) == (("7g7f",), reason, result, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason", "result"),
-    [
-        ("まで1手で先手の勝ち", "resignation", 1),
-        ("まで1手で後手の勝ち", "resignation", -1),
-        ("まで、1手で時間切れにより後手の勝ち", "time", -1),
-        ("まで1手で後手の反則負け", "illegal move", 1),
-        ("まで1手で先手の入玉勝ち", "declaration", 1),
-        ("まで1手で千日手", "repetition", 0),
-        ("まで1手で持将棋", "impasse", 0),
-        ("まで1手で中断", "interrupted", None),
-        ("まで1手で詰み", "mate", 1),
-    ],
-)
-def test_the_last_line_of_kif_tells_the_result(text: str, reason: str, result: int | None) -> None:
-    record = read(KIF, f"   1 ７六歩(77)\n{text}\n")
-    assert (record.reason, record.result) == (reason, result)
 
 
 def test_a_move_that_lost_as_illegal_is_left_out() -> None:

@@ -18,6 +18,7 @@ from az_engine.engine.games.base import State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
 
+from ..agreement import TIMES, chance
 from .agreement import GAME, HANDICAPS, SHARP, START, Match, by_repetition, differences, random_positions
 
 ENDINGS = Path(__file__).parents[3] / "data" / "endings_shogi.jsonl"
@@ -34,7 +35,7 @@ def played(sfen: str, moves: str) -> State:
 def test_random_games() -> None:
     keys: dict[int, str] = {}
     seen: set[object] = set()
-    for match in itertools.islice(random_positions(random.Random(21)), 6000):
+    for match in itertools.islice(random_positions(chance(21)), 6000 * TIMES):
         assert differences(match, keys) == [], match.board.sfen()
         seen |= {by_repetition(match), ("declared", bool(match.board.is_nyugyoku())), ("check", match.checks[-1])}
     assert seen >= {RUNNING, DRAW, WIN, LOSS, ("declared", True), ("check", True)}  # else the test has lost its point

@@ -11,7 +11,6 @@ import pytest
 
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.selfplay.games import SelfPlayConfig
@@ -81,21 +80,6 @@ def test_a_kept_tree_forgets_most_of_what_dropped_nodes_have_said() -> None:
     assert biases.table == pytest.approx(told + 0.2 * (before - told), abs=1e-5)
     tree.clear()
     assert not biases.table.any()
-
-
-def test_the_table_is_what_the_nodes_have_told() -> None:
-    tree = correcting_search(600).tree
-    assert tree.biases is not None
-    told = np.zeros_like(tree.biases.table)
-    for note in tree.biases.notes[: tree.counters[0]]:
-        told[note["pattern"]] += note["error"], note["weight"]
-    assert tree.biases.table == pytest.approx(told, abs=1e-4)
-    nodes = tree.nodes[: tree.counters[0]]
-    open_ones = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["first_edge"] >= 0))
-    for node in open_ones.tolist():
-        below = tree.children_of(node)[1]["w"].sum()
-        own = float(nodes[node]["net_value"]) + float(tree.biases.notes[node]["bias"])
-        assert float(nodes[node]["w"]) == pytest.approx(own - below, abs=1e-4)
 
 
 def pattern_after(moves: Sequence[str]) -> int:

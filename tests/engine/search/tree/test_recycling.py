@@ -18,7 +18,7 @@ from az_engine.engine.nets.evaluator import Evaluator, UniformEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree.nodes import EDGES, MOST_EDGES, MOST_NODES, NODES, TAIL, UNITS, TreeArrays, follow
+from az_engine.engine.search.tree.nodes import EDGES, MOST_EDGES, MOST_NODES, NODES, TAIL, UNITS, TreeArrays
 from az_engine.engine.search.tree.ownership import Averages
 from az_engine.engine.search.tree.recycling import recycle
 from az_engine.engine.search.tree.results import RootView
@@ -31,7 +31,7 @@ from ..reference_graph import ReferenceGraph
 from ..reference_search import ReferenceSearch
 from ..test_search import assert_same_tree
 from ..tree_game import TreeGame
-from .test_transpositions import CHESS, NET, POSITIONS, key_of, line_of, searched
+from .test_transpositions import CHESS, NET, POSITIONS, assert_same_graph, key_of, line_of, searched
 from .test_transpositions import check as check_graph
 
 OWN = get_game("chess")
@@ -130,33 +130,11 @@ def test_same_graph_as_the_reference(fen: str) -> None:
     tree = small_tree(*memory)
     params = replace(FILED, solver=False)
     search = searched(line, params, 2500, tree)
-    assert tree.positions is not None
     reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, mates, memory)
     reference.run(2500)
     assert reference.recycled > 3
     assert search.simulations == tree.nodes[0]["n"] == 2500
-    pairs, seen, aliases = [(0, reference.root)], 0, 0
-    while pairs:
-        index, theirs = pairs.pop()
-        ours, known = tree.nodes[index], reference.of(theirs)
-        seen += 1
-        assert int(ours["n"]) == theirs.n
-        assert float(ours["w"]) == pytest.approx(theirs.w, abs=1e-3)
-        assert (ours["first_edge"] < -1) == (known.twin is not None)
-        if known.twin is not None:
-            aliases += 1
-            assert int(tree.positions.keys[follow(tree.nodes, index)]) == known.key
-            continue
-        edges, children = tree.children_of(index)
-        assert len(edges) == theirs.held
-        by_move = {edge.move: edge.child for edge in theirs.edges}
-        assert len(children) == sum(child is not None for child in by_move.values())
-        for edge in edges[: len(children)]:
-            child = by_move[int(edge["move"])]
-            assert child is not None
-            pairs.append((int(edge["child"]), child))
-    assert seen == int(tree.counters[NODES])
-    assert aliases > 10
+    assert assert_same_graph(tree, reference, recycled=True) > 10
     check(tree)
 
 
@@ -274,12 +252,6 @@ def test_unvisited_edges_are_cut_off_without_loss(game: Game, net: Evaluator, vi
     cut = (bounded.nodes["cut"][: len(nodes[1])] & TAIL) > 0
     assert 0.2 < cut.mean() < 1
     assert not bounded.nodes["cut"][0]
-
-
-def test_one_worker_gives_the_same_tree_every_time() -> None:
-    trees = [searched(CHESS.initial(), FILED, 20_000, Tree(1)).tree for _ in range(2)]
-    first, second = (tree.nodes[: int(tree.counters[NODES])] for tree in trees)
-    assert (first == second).all()
 
 
 def test_the_reported_lines_stay() -> None:

@@ -101,6 +101,40 @@ def check(tree: Tree, line: State, *, fresh: bool = True) -> tuple[int, int]:
     return len(below), len(aliases)
 
 
+def assert_same_graph(tree: Tree, reference: ReferenceGraph, *, recycled: bool = False) -> int:
+    """Node by node: visits, values, proofs, children, and whose twin an alias is; returns the number of aliases.
+
+    recycled: the tree has recycled itself; then the edges that it holds are looked at instead of draws and proofs.
+    """
+    assert tree.positions is not None
+    pairs: list[tuple[int, Node]] = [(0, reference.root)]
+    seen = aliases = 0
+    while pairs:
+        index, theirs = pairs.pop()
+        ours, known = tree.nodes[index], reference.of(theirs)
+        seen += 1
+        assert int(ours["n"]) == theirs.n
+        assert float(ours["w"]) == pytest.approx(theirs.w, abs=1e-3)
+        if not recycled:
+            assert float(ours["d"]) == pytest.approx(theirs.d, abs=1e-3)
+            assert int(ours["bound"]) == (RUNNING if theirs.proven is None else theirs.proven)
+        assert (ours["first_edge"] < -1) == (known.twin is not None)
+        if known.twin is not None:
+            aliases += 1
+            assert int(tree.positions.keys[follow(tree.nodes, index)]) == known.key
+        elif recycled or ours["first_edge"] >= 0:
+            edges, children = tree.children_of(index)
+            assert not recycled or len(edges) == theirs.held
+            by_move = {edge.move: edge.child for edge in theirs.edges}
+            assert len(children) == sum(child is not None for child in by_move.values())
+            for edge in edges[: len(children)]:
+                child = by_move[int(edge["move"])]
+                assert child is not None
+                pairs.append((int(edge["child"]), child))
+    assert not recycled or seen == int(tree.counters[NODES])
+    return aliases
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
 @pytest.mark.parametrize("fen", POSITIONS.values(), ids=POSITIONS)
@@ -108,30 +142,9 @@ def test_same_graph_as_the_reference(fen: str, params: SearchParams) -> None:
     line = line_of(fen)
     search = searched(line, params, 1500)
     tree = search.tree
-    assert tree.positions is not None
     reference = ReferenceGraph(CHESS, line, NET.evaluate, params, key_of, mates)
     reference.run(1500)
-    pairs: list[tuple[int, Node]] = [(0, reference.root)]
-    aliases = 0
-    while pairs:
-        index, theirs = pairs.pop()
-        ours, known = tree.nodes[index], reference.of(theirs)
-        assert int(ours["n"]) == theirs.n
-        assert float(ours["w"]) == pytest.approx(theirs.w, abs=1e-3)
-        assert float(ours["d"]) == pytest.approx(theirs.d, abs=1e-3)
-        assert int(ours["bound"]) == (RUNNING if theirs.proven is None else theirs.proven)
-        assert (ours["first_edge"] < -1) == (known.twin is not None)
-        if known.twin is not None:
-            aliases += 1
-            assert int(tree.positions.keys[follow(tree.nodes, index)]) == known.key
-        elif ours["first_edge"] >= 0:
-            edges, children = tree.children_of(index)
-            by_move = {edge.move: edge.child for edge in theirs.edges}
-            assert len(children) == sum(child is not None for child in by_move.values())
-            for edge in edges[: len(children)]:
-                child = by_move[int(edge["move"])]
-                assert child is not None
-                pairs.append((int(edge["child"]), child))
+    aliases = assert_same_graph(tree, reference)
     assert aliases > 15
     assert check(tree, line)[1] == aliases
 

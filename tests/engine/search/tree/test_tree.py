@@ -17,7 +17,6 @@ from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree.expansion import expand
 from az_engine.engine.search.tree.nodes import EDGE, EDGES, MOST_NODES, NODE, NODES, pack_prior, unpack_priors
 from az_engine.engine.search.tree.puct import puct_params, select
-from az_engine.engine.search.tree.recycling import keep
 from az_engine.engine.search.tree.results import RootView
 from az_engine.engine.search.tree.tree import Tree
 
@@ -89,30 +88,6 @@ def test_edges_lie_in_the_order_of_their_priors() -> None:
         assert (edges["child"][: len(children)] >= 0).all()
         assert (edges["child"][len(children) :] == -1).all()
         assert (children["parent"] == node).all()
-
-
-def test_keeping_again_and_again() -> None:
-    """A game's worth of moves: each time the tree shrinks to the subtree, which stays consistent."""
-    tree = grown(16 << 20, 30_000)
-    line = CHESS.initial()
-    for _ in range(6):
-        edges, children = tree.children_of(tree.root)
-        best = int(np.argmax(children["n"]))
-        move, visits, before = int(edges[best]["move"]), int(children[best]["n"]), int(tree.counters[NODES])
-        tree.root = tree.child(tree.root, move)
-        keep(tree, tree.root)
-        line = CHESS.play(line, move)
-        count = int(tree.counters[NODES])
-        assert count < before
-        assert int(tree.nodes[0]["n"]) == visits
-        nodes = tree.nodes[:count]
-        assert (nodes["parent"][1:] < np.arange(1, count)).all()
-        expanded = nodes["first_edge"] >= 0
-        assert int(nodes["edges"][expanded].sum()) == int(tree.counters[EDGES])
-        search = Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(), CHESS.window(line), visits=3000)
-        search.run(lambda: False)
-        assert search.error is None
-        assert int(tree.nodes[0]["n"]) == visits + 3000
 
 
 def test_clear() -> None:

@@ -1,4 +1,4 @@
-"""Leaves of the legal move tree against counts made by python-chess and Stockfish."""
+"""Leaves of the legal move tree against counts made by python-chess and Stockfish, and by cshogi."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ import pytest
 
 from az_engine.engine.games import get_game
 
-from .agreement import CHESS960, choose
+from .chess.agreement import CHESS960, choose
 
-SAMPLES = Path(__file__).parents[3] / "data" / "perft_chess.jsonl"
-
-
-def samples() -> list[Any]:
-    return [json.loads(line) for line in SAMPLES.read_text().splitlines()]
+DATA = Path(__file__).parents[2] / "data"
+SAMPLES = [json.loads(line) for name in ("chess", "shogi") for line in (DATA / f"perft_{name}.jsonl").open()]
+MOST_MOVES = "R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1"
 
 
-@pytest.mark.parametrize("sample", samples(), ids=lambda sample: sample["id"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["id"])
 def test_counts(sample: dict[str, Any]) -> None:
-    game = get_game("chess").variant(sample["variant"])
-    line, _ = game.parse_position(sample["fen"])
+    game = get_game("chess").variant(sample["variant"]) if "fen" in sample else get_game("shogi")
+    line, _ = game.parse_position(sample["fen" if "fen" in sample else "sfen"])
     counts = [sum(game.perft(line[-1], depth).values()) for depth in range(1, len(sample["perft"]) + 1)]
     assert counts == sample["perft"]
 
 
-def test_start_position_six_plies() -> None:
-    game = get_game("chess")
-    assert sum(game.perft(game.initial()[-1], 6).values()) == 119_060_324
+@pytest.mark.parametrize(("name", "depth", "leaves"), [("chess", 6, 119_060_324), ("shogi", 5, 19_861_490)])
+def test_the_start_position(name: str, depth: int, leaves: int) -> None:
+    game = get_game(name)
+    assert sum(game.perft(game.initial()[-1], depth).values()) == leaves
+
+
+def test_the_position_with_most_moves() -> None:
+    game = get_game("shogi")
+    line, _ = game.parse_position(MOST_MOVES)
+    assert [sum(game.perft(line[-1], depth).values()) for depth in (1, 2, 3)] == [593, 105_677, 53_393_368]
+    assert len(game.legal_moves(line[-1])) <= game.max_moves
 
 
 def named_counts(fen: str) -> dict[str, int]:
