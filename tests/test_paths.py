@@ -37,7 +37,6 @@ LINES = {
     "bench selfplay": "",
     "bench serve": "",
     "bench startup": "",
-    "bench endless": "",
     "bench figures": "",
     "match": "-A uniform -B uniform --games 2 --visits 1",
     "rate": "",
