@@ -32,7 +32,6 @@ LINES = {
     "usi": "",
     "gtp": "",
     "bench perft": "--depth 1",
-    "bench eval": "",
     "bench search": "",
     "bench selfplay": "",
     "bench serve": "",

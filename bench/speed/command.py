@@ -29,7 +29,6 @@ _BENCHES = {
     "perft": ("count the leaves of the legal move tree", rules.add_perft_arguments, rules.perft),
     "rules": ("random legal moves a second", rules.add_rules_arguments, rules.rules),
     "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
-    "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
     "selfplay": ("simulations per CPU-second of self-play", selfplay.add_arguments, selfplay.main),
     "startup": (

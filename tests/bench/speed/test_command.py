@@ -85,11 +85,6 @@ def test_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert "peer" not in none
 
 
-def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_json(capsys, "eval", "--batches", "1,4", "--seconds", "0.05")
-    assert [figure["what"] for figure in figures] == ["eval, batch 4", "eval, batch 1"]
-
-
 def test_search(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("search", "--rounds", "1", "--seconds", "0.1", "--batch", "4")
     figures = run_json(capsys, *words, "--net", "chess-conv")
@@ -142,7 +137,7 @@ def test_the_default_depth_of_perft(game: str, depth: int, monkeypatch: pytest.M
         ["tree", "--mate-plies", "8"],
         ["search", "--net", "uniform"],
         ["search", "--size", "9"],
-        ["eval", "--net", "/no/such.onnx"],
+        ["search", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
     ],
 )
