@@ -88,12 +88,12 @@ def check_kind(name: str, value: Any, kind: Any) -> None:
         raise OptionError(f"{name} is {value!r}; it must be {_KINDS[kind]}")
 
 
-def check_strictly(config: Any, where: str = "") -> None:
+def check_strictly(config: Any) -> None:
     """:func:`check`, and the types, for settings that a program gives. Errors: OptionError."""
     hints = typing.get_type_hints(type(config))
     for f in fields(config):
-        check_kind(where + f.name, getattr(config, f.name), hints[f.name])
-    check(config, where)
+        check_kind(f.name, getattr(config, f.name), hints[f.name])
+    check(config)
 
 
 def check(config: Any, where: str = "") -> None:

@@ -80,10 +80,10 @@ def faults_of(games: Iterable[MatchGame], player: int) -> Counter[str]:
     return Counter(game.fault for game in games if game.fault is not None and game.at_fault == player)
 
 
-def standings_table(settings: MatchSettings, games: Sequence[MatchGame], title: str = "") -> Table:
+def standings_table(settings: MatchSettings, games: Sequence[MatchGame]) -> Table:
     """Every player's score, and its Elo against player 0 or, with more than two players, its rating."""
     names = [player.name for player in settings.players]
-    table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)", title=title or None)
+    table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)")
     if any(game.fault for game in games):
         table.add_column("faults")
     for column in table.columns[:2]:

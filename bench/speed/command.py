@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
-from . import endless, figures, gpu, rules, selfplay
+from . import figures, gpu, rules, selfplay
 from . import match as overhead
 from . import search as speed
 from . import serve as sharing
 from . import startup as latency
-from .server import sessions
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
@@ -18,7 +17,6 @@ same run. --json prints one JSON object a line: what, value, unit and, where the
 
 examples:
   az-engine bench perft                        speed of the rules, beside Stockfish if it is installed
-  az-engine bench perft --suite counts.jsonl   check known counts; exit status 1 when one is wrong
   az-engine bench perft --game shogi           the rules of shogi, beside cshogi if it is installed
   az-engine bench rules --game go --size 19    the rules of Go on a large board
   az-engine bench tree                         the search without a net
@@ -31,7 +29,6 @@ _BENCHES = {
     "perft": ("count the leaves of the legal move tree", rules.add_perft_arguments, rules.perft),
     "rules": ("random legal moves a second", rules.add_rules_arguments, rules.rules),
     "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
-    "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
     "selfplay": ("simulations per CPU-second of self-play", selfplay.add_arguments, selfplay.main),
     "startup": (
@@ -40,9 +37,7 @@ _BENCHES = {
         latency.startup,
     ),
     "serve": ("searches of many clients with one net, and their shares", sharing.add_arguments, sharing.main),
-    "sessions": ("a server under many clients: faults, memory, isready, resets", sessions.add_arguments, sessions.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
-    "endless": ("minutes of go infinite: speed, memory, reports and pauses", endless.add_arguments, endless.main),
     "gpu": ("all that runs on a GPU, beside what it can do; every part on its own", gpu.add_arguments, gpu.main),
     "figures": ("measure the table of docs/results/figures.md", figures.add_arguments, figures.main),
 }

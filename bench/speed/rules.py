@@ -1,6 +1,6 @@
 """``az-engine bench perft|rules``: the speed of a game's rules, as leaves of the move tree or as random games.
 
-``perft`` also checks known counts. ``rules`` is for games with a kernel of random games, such as Go.
+``rules`` is for games with a kernel of random games, such as Go.
 """
 
 from __future__ import annotations
@@ -8,17 +8,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.metadata
-import json
 import shutil
 import statistics
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from ...engine.errors import AzError, DataError, EngineProcessError, OptionError, counted
+from ...engine.errors import EngineProcessError, OptionError, counted
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.rules import line_of
@@ -46,22 +44,13 @@ def add_perft_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CMD",
         help="an engine with `go perft` to time beside us (default: stockfish, or for shogi cshogi, if installed)",
     )
-    parser.add_argument(
-        "--suite",
-        type=Path,
-        metavar="FILE",
-        help="check every count of a JSON-lines file: fen or sfen, variant, perft [n1, n2, ...]",
-    )
-    parser.add_argument("--max-nodes", type=int, metavar="N", help="with --suite: leave out counts greater than N")
 
 
 def perft(args: argparse.Namespace) -> int:
-    """Measure or check; 1 when a count of the suite is wrong."""
+    """Measure the move tree; 0."""
     game = get_game(args.game)
     if args.variant is not None:
         game = game.variant(args.variant)
-    if args.suite is not None:
-        return check_suite(game, args.suite, args.max_nodes, as_json=args.json)
     if args.depth is not None and args.depth < 1:
         raise OptionError("--depth must be 1 or more")
     show(_speed(game, args), as_json=args.json)
@@ -208,75 +197,6 @@ def _count(game: Game, state: State, depth: int) -> tuple[int, float]:
     start = time.perf_counter()
     nodes = sum(game.perft(state, depth).values())
     return nodes, time.perf_counter() - start
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One line of a suite."""
-
-    name: str
-    position: str
-    variant: str | None
-    counts: tuple[int, ...]  # of depths 1, 2, ...
-
-
-def read_suite(path: Path) -> list[Sample]:
-    """Errors: DataError naming the line that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the suite {path}: {error}") from None
-    samples = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            data = json.loads(line)
-            position = data["fen"] if "fen" in data else data["sfen"]
-            counts = tuple(int(n) for n in data["perft"])
-            variant = None if data.get("variant") is None else str(data["variant"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise DataError(f'{path}, line {number}: expected {{"fen": "...", "perft": [n1, n2, ...]}}') from None
-        samples.append(Sample(str(data.get("id", f"line {number}")), str(position), variant, counts))
-    if not samples:
-        raise DataError(f"{path} holds no position")
-    return samples
-
-
-def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool) -> int:
-    """Compare every count of a file with ours; 1 when one is wrong.
-
-    A position that cannot be set up makes all its counts wrong. Errors: DataError.
-    """
-    samples = read_suite(path)
-    total, wrong, leaves = 0, 0, 0
-    start = time.perf_counter()
-    for sample in samples:
-        counts = [n for n in sample.counts if max_nodes is None or n <= max_nodes]
-        total += len(counts)
-        try:
-            form = game if sample.variant is None else game.variant(sample.variant)
-            state = form.parse_position(sample.position)[0][-1]
-        except AzError as error:
-            wrong += len(counts)
-            print(f"{sample.name}: {error}", file=sys.stderr)
-            continue
-        for depth, expected in enumerate(sample.counts, 1):
-            if max_nodes is not None and expected > max_nodes:
-                continue
-            result = sum(game.perft(state, depth).values())
-            leaves += result
-            if result != expected:
-                wrong += 1
-                print(f"{sample.name}: depth {depth} has {expected:,} leaves, not {result:,}", file=sys.stderr)
-    seconds = time.perf_counter() - start
-    if as_json:
-        note = f"{leaves:,} leaves in {seconds:.1f} s"
-        figures = (("counts", total), ("wrong", wrong))
-        show((Measurement(f"{path.name}: {what}", n, "counts", note=note) for what, n in figures), as_json=True)
-    else:
-        print(f"{total} counts, {wrong} wrong")
-    return 1 if wrong else 0
 
 
 def add_rules_arguments(parser: argparse.ArgumentParser) -> None:

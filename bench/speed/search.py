@@ -1,4 +1,4 @@
-"""``az-engine bench tree|eval|search``: how fast the tree grows, the net evaluates, and both together.
+"""``az-engine bench tree|search``: how fast the tree grows, and the search with a net, beside the net alone.
 
 Figures that are compared are measured in turns within the same run, so that a busy machine slows both alike.
 """
@@ -44,14 +44,6 @@ def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mate-plies", type=int, default=usual, metavar="N", help="mates at the leaves (default: %(default)s)"
     )
-
-
-def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_net_arguments(parser)
-    parser.add_argument(
-        "--batches", type=_sizes, default="1,2,4,8,16,32", metavar="N,N", help="batch sizes (default: %(default)s)"
-    )
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each batch size (default: %(default)s)")
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,25 +118,6 @@ def _grow(game: Game, line: State, simulations: int, grown: Tree, mate_plies: in
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
-
-
-def evaluations(args: argparse.Namespace) -> int:
-    show(_evaluations(args), as_json=args.json)
-    return 0
-
-
-def _evaluations(args: argparse.Namespace) -> Iterator[Measurement]:
-    game = _game(args)
-    evaluator = _load(args.net, game, args.provider)
-    planes = random_planes(game.using(evaluator.encoder), max(args.batches), evaluator.history)
-    largest: float | None = None
-    for size in sorted(args.batches, reverse=True):
-        speed = _Raw(evaluator, planes[:size], 1, args.provider).speed(args.seconds)
-        if largest is None:
-            largest = speed
-        peer = f"batch {max(args.batches)}"
-        how = "onnxruntime, one thread"
-        yield Measurement(f"eval, batch {size}", speed, "positions/s", peer, largest, note=how)
 
 
 def search(args: argparse.Namespace) -> int:

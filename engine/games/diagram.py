@@ -14,30 +14,19 @@ Rows = list[list[str]]  # of pieces from the top left, "" for an empty square
 _CELL = 40  # pixels
 _LIGHT, _DARK, _WOOD, _LINE, _INK, _RED = "#f0e6d2", "#c2a27c", "#edd8ad", "#6b5b45", "#222222", "#b02020"
 _GLYPHS = dict(zip("KQRBNP", "♚♛♜♝♞♟", strict=True))
+_TILES = "K R B G S N L P +R +B +S +N +L +P".split()
+_TILE_NAMES = (
+    "king|rook|bishop|gold|silver|knight|lance|pawn|dragon|horse|promoted silver|promoted knight|promoted lance|tokin"
+)
 _NAMES: dict[str, dict[str, str]] = {
-    "chessmen": {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"},
-    "tiles": {
-        "K": "king",
-        "R": "rook",
-        "B": "bishop",
-        "G": "gold",
-        "S": "silver",
-        "N": "knight",
-        "L": "lance",
-        "P": "pawn",
-        "+R": "dragon",
-        "+B": "horse",
-        "+S": "promoted silver",
-        "+N": "promoted knight",
-        "+L": "promoted lance",
-        "+P": "tokin",
-    },
+    "chessmen": dict(zip("KQRBNP", "king queen rook bishop knight pawn".split(), strict=True)),
+    "tiles": dict(zip(_TILES, _TILE_NAMES.split("|"), strict=True)),
     "stones": {},
     "discs": {},
 }
 _PICTURES = {
     "chessmen": dict(zip("KQRBNPkqrbnp", "♔♕♖♗♘♙♚♛♜♝♞♟", strict=True)),
-    "tiles": dict(zip("K R B G S N L P +R +B +S +N +L +P".split(), "玉飛角金銀桂香歩竜馬全圭杏と", strict=True)),
+    "tiles": dict(zip(_TILES, "玉飛角金銀桂香歩竜馬全圭杏と", strict=True)),
 }
 _SQUARES = r"[a-z]\d+|\d[a-z]|[A-Z]\d+"
 _GTP_LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"

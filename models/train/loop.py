@@ -31,11 +31,9 @@ NOTICED = 0.01  # change of the progress that is worth a sentence
 class Batches:
     """The batches of steps ``start``, ``start + 1``, ..., made AHEAD by a thread; used as a context manager."""
 
-    def __init__(
-        self, data: Dataset, config: LearnerConfig, start: int, end: int | None = None, depth: int = 4
-    ) -> None:
+    def __init__(self, data: Dataset, config: LearnerConfig, start: int, end: int | None = None) -> None:
         """``end``: the first step without a batch, None = never."""
-        self._queue: queue.Queue[Batch | Exception] = queue.Queue(depth)
+        self._queue: queue.Queue[Batch | Exception] = queue.Queue(AHEAD)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._make, args=(data, config, start, end), name="batches", daemon=True)
         self._thread.start()

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +21,6 @@ from ...fakes.program import COMMAND
 from ...games import DIRECTORY
 
 pytestmark = pytest.mark.slow
-
-COUNTS = Path(__file__).parents[2] / "data" / "perft_chess.jsonl"
-SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
@@ -51,9 +47,6 @@ def test_perft_of_shogi(capsys: pytest.CaptureFixture[str]) -> None:
     assert "25,470 leaves" in figure["note"]
     assert figure["peer"].startswith("cshogi")
     assert figure["ratio"] > 0
-    assert main(["bench", "perft", "--game", "shogi", "--suite", str(SHOGI_COUNTS), "--max-nodes", "1000"]) == 0
-    counts = [n for line in SHOGI_COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 1000]
-    assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
 
 
 FAIRY = shutil.which("fairy-stockfish", path=os.defpath + ":/usr/games")
@@ -80,39 +73,6 @@ def test_perft_of_a_variant(capsys: pytest.CaptureFixture[str]) -> None:
     assert "shogi has no variant 'chess960'" in capsys.readouterr().err
 
 
-def test_suite(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["bench", "perft", "--suite", str(COUNTS), "--max-nodes", "100000"]) == 0
-    counts = [n for line in COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 100_000]
-    assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
-
-    suite = tmp_path / "suite.jsonl"
-    suite.write_text(
-        '{"id": "wrong", "fen": "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "perft": [20, 401, 8902]}\n'
-        "\n"
-        '{"id": "impossible", "fen": "8/8/8/8/8/8/8/8 w - - 0 1", "perft": [0, 0]}\n'
-        '{"id": "960", "variant": "chess960", "fen": "4k3/8/8/8/8/8/8/6KR w H - 0 1", "perft": [12, 53]}\n'
-    )
-    assert main(["bench", "perft", "--suite", str(suite)]) == 1
-    shown = capsys.readouterr()
-    assert shown.out == "7 counts, 3 wrong\n"
-    assert "wrong: depth 2 has 401 leaves, not 400" in shown.err
-    assert "impossible: " in shown.err
-    assert main(["bench", "perft", "--suite", str(suite), "--json"]) == 1
-    assert [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()] == [7, 3]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "[1]", '{"fen": "x"}', '{"fen": "x", "perft": 3}', '{"fen": "x", "perft": ["a"]}', '"fen"', "[" * 5000],
-)
-def test_a_bad_suite(text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    suite = tmp_path / "suite.jsonl"
-    suite.write_text(text + "\n")
-    assert main(["bench", "perft", "--suite", str(suite)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-    assert main(["bench", "perft", "--suite", str(tmp_path / "missing")]) == 2
-
-
 def test_tree(capsys: pytest.CaptureFixture[str]) -> None:
     speed, size = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1")
     assert speed["unit"] == "simulations/s"
@@ -123,11 +83,6 @@ def test_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mates of up to 1 plies" in one["note"]
     none, _ = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1", "--mate-plies", "0")
     assert "peer" not in none
-
-
-def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_json(capsys, "eval", "--batches", "1,4", "--seconds", "0.05")
-    assert [figure["what"] for figure in figures] == ["eval, batch 4", "eval, batch 1"]
 
 
 def test_search(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,54 +128,6 @@ def test_the_default_depth_of_perft(game: str, depth: int, monkeypatch: pytest.M
     assert rules.default_depth(get_game(game), get_game(game).initial()[-1]) == depth
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
-def test_endless(capsys: pytest.CaptureFixture[str]) -> None:
-    for game in ("chess", "shogi", "go"):
-        small = ("--game", game, "--net", "uniform", "--minutes", "0.1", "--hash", "4", "--flag=--threads=1")
-        simulations, *speeds, silence, resident = run_json(capsys, "endless", *small)
-        assert simulations["value"] > 1_000
-        assert "it said nothing" in simulations["note"]
-        assert len(speeds) == 2
-        assert all(speed["value"] > 0 and speed["peer_value"] > 0 for speed in speeds)
-        assert silence["value"] < 3
-        assert resident["ratio"] < 1.5
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
-def test_sessions_of_every_protocol_get_their_own_answers(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_json(capsys, "sessions", "--sessions", "4", "--minutes", "0.05", "--searches", "1", "--pings", "4")
-    value = {figure["what"]: figure["value"] for figure in figures}
-    assert [value[f"faults: {kind}"] for kind in ("protocol", "no answer", "wrong session")] == [0, 0, 0]
-    assert value["the CPU is idle after"] < 60
-
-
-def test_shares_of_visits_with_two_sizes_of_hash(capsys: pytest.CaptureFixture[str]) -> None:
-    *positions, close, alike = run_json(capsys, "endless", "--hash", "1", "--against", "64", "--nodes", "1001")
-    small, controls = positions[::2], positions[1::2]
-    assert len(small) == len(controls) == close["peer_value"] == alike["peer_value"] == 10
-    for count, searches in ((close, small), (alike, controls)):
-        assert count["value"] == sum(abs(each["value"] - each["peer_value"]) <= 0.02 for each in searches)
-    assert all("1,001 nodes" in each["note"] for each in small)
-
-
-def test_the_plies_of_a_growing_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    simulations, plies = run_json(capsys, "endless", "--net", "uniform", "--plies", "--nodes", "2000")
-    assert simulations["value"] < plies["value"]  # all but the first are deeper than one ply
-    assert simulations["peer_value"] < plies["peer_value"]
-
-
-def test_moves_while_the_tree_is_full(capsys: pytest.CaptureFixture[str]) -> None:
-    longest, fewest = run_json(capsys, "endless", "--hash", "1", "--moves", "2")
-    assert longest["value"] > 0.9
-    assert fewest["value"] > 0
-
-
-def test_the_pauses_of_an_endless_search(capsys: pytest.CaptureFixture[str]) -> None:
-    small, large = run_json(capsys, "endless", "--net", "uniform", "--pauses", "1,4")
-    assert 0 < small["value"] < large["value"]
-    assert "nodes" in large["note"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -230,9 +137,8 @@ def test_the_pauses_of_an_endless_search(capsys: pytest.CaptureFixture[str]) -> 
         ["tree", "--mate-plies", "8"],
         ["search", "--net", "uniform"],
         ["search", "--size", "9"],
-        ["eval", "--net", "/no/such.onnx"],
+        ["search", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
-        ["endless", "--pauses", "large"],
     ],
 )
 def test_faults_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ....errors import DataError
 from ....records.text import BoundedLines
 
 _TAG = re.compile(r'\[\s*([A-Za-z0-9][A-Za-z0-9_+#=:-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
@@ -139,10 +138,3 @@ class _Splitter:
                 return "".join(parts).strip(), "", 0
         parts.append(line[at:end])
         return "".join(parts).strip(), line, end + 1
-
-
-def checked(lines: BoundedLines, digits: str) -> int:
-    """The number of an annotation. Errors: DataError."""
-    if not 1 <= len(digits) <= 9:
-        raise DataError(f"line {lines.number} is no PGN (an annotation is $ and a number)")
-    return int(digits)

@@ -12,55 +12,18 @@ from .. import notation
 from ..rulesets import rule_set
 
 _ING = "koPOSITIONALscoreAREAtaxNONEsui1fpok1"
-_RULES = {
-    "nz": "new-zealand",
-    "new zealand": "new-zealand",
-    "newzealand": "new-zealand",
-    "bga": "aga",
-    "french": "aga",
-    "usgo": "aga",
-    "chinese, pair go": "chinese",
-    "cn": "chinese",
-    "chinese-kgs": "chinese",
-    "中国": "chinese",
-    "中國": "chinese",
-    "数子": "chinese",
-    "數子": "chinese",
-    "중국": "chinese",
-    "jp": "japanese",
-    "japan": "japanese",
-    "日本": "japanese",
-    "日本囲碁規約": "japanese",
-    "일본": "japanese",
-    "korean": "japanese",
-    "korea": "japanese",
-    "kr": "japanese",
-    "韩国": "japanese",
-    "韓国": "japanese",
-    "韓國": "japanese",
-    "한국": "japanese",
-    "goe": _ING,
-    "ing": _ING,
-    "ing goe": _ING,
-    "ing's": _ING,
-    "sst": _ING,
-    "应氏": _ING,
-    "應氏": _ING,
-    "应氏计点制": _ING,
-    "應氏計點制": _ING,
-    "tromp taylor": "tromp-taylor",
-    "tt": "tromp-taylor",
+_WORDS = {
+    "new-zealand": "nz|new zealand|newzealand|新西兰|紐西蘭|ニュージーランド",
+    "aga": "bga|french|usgo|美国|美國|米国|アメリカ",
+    "chinese": "cn|chinese-kgs|chinese, pair go|中国|中國|数子|數子|중국|중국식|"
+    "中国围棋|中国圍棋|中國圍棋|中国囲碁|中国式|数子法|數子法",
+    "japanese": "jp|japan|korean|korea|kr|日本|日本囲碁規約|일본|일본식|한국|한국식|日本围棋|日本圍棋|日本囲碁|"
+    "日本式|日本棋院|数目|数目法|數目法|比目|日韩|日韓|韩国|韓国|韓國|韩国围棋|韓國圍棋|韓国囲碁",
+    _ING: "goe|ing|ing goe|ing's|sst|应氏|應氏|应氏计点制|應氏計點制|应氏围棋|應氏圍棋|应昌期|應昌期|计点制|計點制|잉",
+    "stone-scoring": "中国古棋|中國古棋|古棋|还棋头|還棋頭|stone_scoring|ancient-area",
+    "tromp-taylor": "tromp taylor|tt",
 }
-_MORE = {
-    "chinese": "中国围棋 中国圍棋 中國圍棋 中国囲碁 中国式 数子法 數子法 중국식",
-    "japanese": "日本围棋 日本圍棋 日本囲碁 日本式 日本棋院 数目 数目法 數目法 比目 일본식 "
-    "日韩 日韓 韩国围棋 韓國圍棋 韓国囲碁 한국식",
-    _ING: "应氏围棋 應氏圍棋 应昌期 應昌期 计点制 計點制 잉",
-    "new-zealand": "新西兰 紐西蘭 ニュージーランド",
-    "aga": "美国 美國 米国 アメリカ",
-    "stone-scoring": "中国古棋 中國古棋 古棋 还棋头 還棋頭 stone_scoring ancient-area",
-}
-_RULES |= {word: name for name, words in _MORE.items() for word in words.split()}
+_RULES = {word: name for name, words in _WORDS.items() for word in words.split("|")}
 _FOX: dict[float, float] = {
     275: 5.5,
     325: 6.5,
@@ -74,19 +37,10 @@ _FOX: dict[float, float] = {
 _LETTERS: dict[str, Reason] = {"R": "resignation", "T": "time", "F": "forfeit"}
 LETTER_OF: dict[Reason, str] = {reason: letter for letter, reason in _LETTERS.items()} | {"illegal move": "F"}
 _WINNERS = {"b": 1, "黑": 1, "黒": 1, "흑": 1, "w": -1, "白": -1, "백": -1}
-_REASONS: dict[str, Reason] = {
-    "中盘": "resignation",
-    "中盤": "resignation",
-    "中押": "resignation",
-    "불계": "resignation",
-    "认输": "resignation",
-    "投": "resignation",
-    "超时": "time",
-    "超時": "time",
-    "時間": "time",
-    "时间": "time",
-    "시간": "time",
-    "反則": "illegal move",
+_REASONS: dict[Reason, str] = {
+    "resignation": "中盘 中盤 中押 불계 认输 投",
+    "time": "超时 超時 時間 时间 시간",
+    "illegal move": "反則",
 }
 _DRAWS = ("0", "draw", "jigo", "和棋", "持碁", "빅", "b+0", "w+0", "0-0", "tie")
 
@@ -132,7 +86,7 @@ def result_of_text(text: str) -> tuple[int | None, Reason, float | None]:
     eastern = re.match(r"(黑|黒|흑|白|백)", text)
     if eastern:
         wins = not re.search(r"[负負패]", text)
-        reason = next((each for word, each in _REASONS.items() if word in text), "")
+        reason = next((each for each, words in _REASONS.items() if any(word in text for word in words.split())), "")
         points = re.search(r"([0-9]+(?:\.[0-9]+)?)\s*(目|집|点)", text)
         return _WINNERS[eastern[1]] * (1 if wins else -1), reason, float(points[1]) if points else None
     return None, "", None

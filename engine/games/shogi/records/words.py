@@ -12,22 +12,7 @@ PIECE_OF = {
     name: piece
     for piece, name in [*enumerate(DIAGRAM_LETTERS, 1), *enumerate(NAMES, 1), (8, "王"), (14, "竜"), (1, "步")]
 }
-CODES = (
-    "FU",
-    "KY",
-    "KE",
-    "GI",
-    "KA",
-    "HI",
-    "KI",
-    "OU",
-    "TO",
-    "NY",
-    "NK",
-    "NG",
-    "UM",
-    "RY",
-)  # piece - 1, CSA, JKF
+CODES = tuple("FU KY KE GI KA HI KI OU TO NY NK NG UM RY".split())  # piece - 1, CSA, JKF
 SETS = (18, 4, 4, 4, 2, 2, 4)  # of each of the first seven
 FILES, RANKS = "１２３４５６７８９", "一二三四五六七八九"
 NUMBER_OF = {c: i for text in ("123456789", FILES, RANKS) for i, c in enumerate(text)}

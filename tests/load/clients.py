@@ -11,9 +11,9 @@ import time
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
-from ....engine.games import get_game
-from ....engine.games.base import Game
-from ..startup import dialogue
+from az_engine.bench.speed.startup import dialogue
+from az_engine.engine.games import get_game
+from az_engine.engine.games.base import Game
 
 _PATIENCE_S = 120.0  # for any answer
 _ROUNDS = 12  # of a connection; then its client comes anew

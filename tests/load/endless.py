@@ -1,4 +1,9 @@
-"""``az-engine bench endless``: an analysis that nobody stops, in bounded memory."""
+"""An analysis that nobody stops, in bounded memory: speed, memory, reports and pauses.
+
+    python -m tests.load.endless --game GAME --flag=--threads=1
+
+Further options look into what makes room in a full tree, see ``--help``. Linux only, but for these: it reads /proc.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +11,25 @@ import argparse
 import re
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...engine.blocking import search as searched
-from ...engine.engine import Engine
-from ...engine.errors import EngineProcessError, OptionError, counted
-from ...engine.games import get_game
-from ...engine.games.base import Game
-from ...engine.limits import Limits
-from ...engine.nets.weights import load_evaluator
-from ...engine.params import EngineOptions, SearchParams
-from ...engine.search.search import Search
-from ...engine.search.tree.nodes import DEPTH_SUM, NODES
-from ...engine.search.tree.recycling import recycle
-from ...engine.search.tree.tree import Tree
-from ...protocols.clients.process import EngineProcess
-from .measure import Measurement, show
-from .startup import add_net_argument, ask, check_net, dialogue, engine_of
+from az_engine.bench.speed.measure import Measurement, show
+from az_engine.bench.speed.startup import add_net_argument, ask, check_net, dialogue, engine_of
+from az_engine.engine.blocking import search as searched
+from az_engine.engine.engine import Engine
+from az_engine.engine.errors import EngineProcessError, OptionError, counted
+from az_engine.engine.games import game_names, get_game
+from az_engine.engine.games.base import Game
+from az_engine.engine.limits import Limits
+from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree.nodes import DEPTH_SUM, NODES
+from az_engine.engine.search.tree.recycling import recycle
+from az_engine.engine.search.tree.tree import Tree
+from az_engine.protocols.clients.process import EngineProcess
 
 _PART = 0.1  # of the search, at its beginning and its end, whose speeds are compared
 _LEAST_S = 4.0  # of an analysis, so that it reports
@@ -46,7 +51,10 @@ POSITIONS = (  # of chess: openings, middlegames and endgames, quiet and sharp
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     add_net_argument(parser)
     parser.add_argument("--minutes", type=float, default=10.0, metavar="M", help="of the search (default: %(default)s)")
     usual = EngineOptions().hash_mb
@@ -71,9 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     others.add_argument("--plies", action="store_true", help=help_text)
     help_text = "of each search of --against, or of --plies (default: %(default)s)"
     parser.add_argument("--nodes", type=int, default=2_000_000, metavar="N", help=help_text)
-
-
-def main(args: argparse.Namespace) -> int:
+    args = parser.parse_args(words)
     check_net(args)
     if args.pauses:
         if not re.fullmatch("[0-9]+(,[0-9]+)*", args.pauses):
@@ -294,3 +300,7 @@ def _moves(args: argparse.Namespace) -> Iterator[Measurement]:
     note = f"{args.moves} searches of {_MOVE_MS} ms less MoveOverhead, Hash {args.hash}; shortest {min(times):.3f} s"
     yield Measurement("longest", max(times), "s", note=note)
     yield Measurement("fewest nodes", min(nodes), "", "median", statistics.median(nodes))
+
+
+if __name__ == "__main__":
+    main()

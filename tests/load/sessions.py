@@ -1,4 +1,6 @@
-"""``az-engine bench sessions``: a server under many clients, over real connections.
+"""A server under many clients, over real connections.
+
+    python -m tests.load.sessions --sessions 200
 
 A soak of mixed UCI, USI, GTP and JSON conversations, each of which knows which answers can only be its own; how long
 ``isready`` takes while all search; what is left when all connections are reset at once. Linux only: it reads /proc.
@@ -15,13 +17,14 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from ....engine.errors import EngineProcessError, OptionError
-from ..measure import Measurement, percentile, show
+from az_engine.bench.speed.measure import Measurement, percentile, show
+from az_engine.engine.errors import EngineProcessError, OptionError
+
 from .clients import Fault, Lines, Ports, Talker, new_talker
 
 _SHOWN = 10  # faults of a kind that are told in full
@@ -29,11 +32,9 @@ _TICK_S = 0.05
 _USER_HZ = 100  # ticks a second in /proc, on every Linux
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "A server under many clients, over real connections: mixed conversations for some minutes, "
-        "isready while all search, and resets."
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument(
         "--sessions", type=int, default=64, metavar="N", help="clients at a time (default: %(default)s)"
     )
@@ -58,9 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--flag", action="append", default=[], metavar="WORD", help="pass this word on to az-engine serve"
     )
-
-
-def main(args: argparse.Namespace) -> int:
+    args = parser.parse_args(words)
     if not Path("/proc/self/status").is_file():
         raise OptionError("this bench reads /proc and works on Linux only")
     show(_measure(args), as_json=args.json)
@@ -271,3 +270,7 @@ def _settled(server: _Server) -> int:
         if (now := server.descriptors) != last:
             last, since = now, time.monotonic()
     return last
+
+
+if __name__ == "__main__":
+    main()

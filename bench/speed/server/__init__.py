@@ -1,1 +1,0 @@
-"""A server under many clients, over real connections."""

@@ -1,0 +1,1 @@
+"""Minutes of load, to be started by hand, and a short look at each."""
