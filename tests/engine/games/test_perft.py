@@ -15,7 +15,8 @@ from az_engine.engine.games import get_game
 from .chess.agreement import CHESS960, choose
 
 DATA = Path(__file__).parents[2] / "data"
-SAMPLES = [json.loads(line) for name in ("chess", "shogi") for line in (DATA / f"perft_{name}.jsonl").open()]
+FILES = [DATA / f"perft_{name}.jsonl" for name in ("chess", "shogi")]
+SAMPLES = [json.loads(line) for path in FILES for line in path.read_text().splitlines()]
 MOST_MOVES = "R8/2K1S1SSk/4B4/9/9/9/9/9/1L1L1L3 b RBGSNLP3g3n17p 1"
 
 
