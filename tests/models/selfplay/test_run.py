@@ -638,7 +638,7 @@ def test_from_random_weights_to_a_net_that_never_loses(tmp_path: Path) -> None:
         net={"filters": 32},
         learner={"batch": 128},
         selfplay={"visits": 25, "games": 32},
-        loop={"steps": 700, "checkpoint_steps": 100, "first_checkpoint": 0, "first_positions": 1000, "reuse": 4.0},
+        loop={"steps": 1000, "checkpoint_steps": 100, "first_checkpoint": 0, "first_positions": 1000, "reuse": 4.0},
     )
     train(tmp_path, run)
     perfect, folder = Perfect(GAME), RunFolder(tmp_path)
@@ -648,4 +648,4 @@ def test_from_random_weights_to_a_net_that_never_loses(tmp_path: Path) -> None:
         return NetPlayer(str(step), net, 25, paper_params("az"))
 
     assert not never_loses(perfect, player(0))
-    assert never_loses(perfect, player(700))
+    assert never_loses(perfect, player(1000))
