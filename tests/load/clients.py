@@ -9,11 +9,13 @@ import struct
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from az_engine.bench.speed.startup import dialogue
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
+
+from ..protocols.serve.lines import LineClient
 
 _PATIENCE_S = 120.0  # for any answer
 _ROUNDS = 12  # of a connection; then its client comes anew
@@ -35,23 +37,13 @@ class Fault(Exception):
         self.kind = kind
 
 
-class Lines:
-    """A connection to the port of lines. Context manager: closes."""
+class Lines(LineClient):
+    """A connection to the port of lines."""
 
     def __init__(self, ports: Ports) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", ports.lines), timeout=_PATIENCE_S)
+        super().__init__(ports.lines)
+        self.socket.settimeout(_PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._stream = self.socket.makefile("rb")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stream.close()
-        self.socket.close()
-
-    def send(self, *lines: str) -> None:
-        self.socket.sendall("".join(f"{line}\n" for line in lines).encode())
 
     def line(self) -> str:
         raw = self._stream.readline()
@@ -59,10 +51,10 @@ class Lines:
             raise Fault("protocol", "the server closed the connection")
         return raw.decode().rstrip("\n")
 
-    def until(self, word: str) -> list[str]:
-        """The lines up to the first that begins with a word."""
+    def until(self, start: str) -> list[str]:
+        """The lines up to the first whose first word it is."""
         lines = [self.line()]
-        while lines[-1].split(" ", 1)[0] != word:
+        while lines[-1].split(" ", 1)[0] != start:
             lines.append(self.line())
         return lines
 
