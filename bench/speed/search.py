@@ -152,7 +152,7 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
         medians = map(statistics.median, zip(*rounds, strict=True))
         alone, played, bare, share, bare_share, estimated, estimated_share = medians
         peer = f"onnxruntime alone, {workers} session{'s' * (workers > 1)} with one thread each"
-        how = f"{net}; median of {args.rounds} rounds in turns with the peer; as played, nps in a GUI"
+        how = f"{net}; median of {counted(args.rounds, 'round')} in turns with the peer; as played, nps in a GUI"
         yield Measurement(f"search, workers {workers}", played, "simulations/s", peer, alone, how, share)
         how = "the same without the position cache; only positions that the net evaluated count"
         yield Measurement(f"search, workers {workers}, no cache", bare, "positions/s", peer, alone, how, bare_share)
@@ -178,7 +178,8 @@ def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvalua
         [simulations(game, line, each, n, args.seconds) for n in counts for each in (evaluator, other)]
         for _ in range(args.rounds)
     ]
-    how = f"{evaluator.info.name}; as played, nps in a GUI; median of {args.rounds} rounds in turns with the peer"
+    turns = f"median of {counted(args.rounds, 'round')} in turns with the peer"
+    how = f"{evaluator.info.name}; as played, nps in a GUI; {turns}"
     for i, workers in enumerate(counts):
         speed, peer, one = ([speeds[k] for speeds in rounds] for k in (2 * i, 2 * i + 1, 0))
         share = statistics.median(a / b for a, b in zip(speed, peer, strict=True))

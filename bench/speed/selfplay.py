@@ -98,7 +98,7 @@ def _speed(game: Game, args: argparse.Namespace) -> Iterator[Measurement]:
     how = (
         f"{evaluator.info.name or evaluator.path.name} ({evaluator.info.architecture} {evaluator.info.quantisation}), "
         f"{counted(args.games, 'game')} side by side, {counted(args.visits, 'visit')} a move, "
-        f"median of {args.rounds} rounds in turns with "
+        f"median of {counted(args.rounds, 'round')} in turns with "
         "the peer"
     )
     what = f"self-play, {game.name} {board}"

@@ -211,12 +211,14 @@ class PageSession(Session[PageEngine]):
         sheet = self._sheet = Scoresheet(self.game)
         sizes = self._loader.configured().sizes() if sheet.size else ()
         self._size = sheet.size
+        shown = [n for n in sizes or range(2, 20) if n < 26] if sheet.size else []
         hello = {
             "version": __version__,
             "game": self.game,
             "games": self.games,
             "sides": sheet.game.sides,
-            "sizes": [n for n in sizes or range(2, 20) if n < 26] if sheet.size else [],
+            "sizes": shown,
+            "komi": [float(empty_board(self.game, n, None, "tromp-taylor", 0).split()[3]) for n in shown],
             "elo": [LOWEST, HIGHEST],
             "nets": list(self._nets),
             "kinds": KINDS,

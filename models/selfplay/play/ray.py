@@ -184,4 +184,4 @@ class ClusterPlayers:
 def _described(ray: Any) -> str:
     nodes = [node for node in ray.nodes() if node["Alive"]]
     room = ray.cluster_resources()
-    return f"{counted(len(nodes), 'node')}, {room.get('CPU', 0):g} CPUs, {room.get('GPU', 0):g} GPUs"
+    return f"{counted(len(nodes), 'node')}, CPU {room.get('CPU', 0):g}, GPU {room.get('GPU', 0):g}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ..serve.lines import RunningServer
@@ -110,3 +112,44 @@ def test_the_end_has_a_panel_for_what_comes_next(server: RunningServer, browser:
     browser.wait(f"{READY} && az.match.moves.length === 4 && az.match.you === 1")
     browser.tap("#to-review")
     browser.wait(f"{READY} && az.view.name === 'review' && az.match.values.filter(Boolean).length === 5")
+
+
+def test_the_tree_of_a_search_can_be_read_on_a_telephone(server: RunningServer, chromium: Chromium) -> None:
+    """Whole boards, each in its own row, none beside the screen."""
+    with Browser(chromium, 390, 844, touch=True) as browser:
+        show(browser, server, "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2")
+        browser.do("az.views.find((view) => view.name === 'inside').most = 1000, 0")
+        browser.do("az.turnTo(az.views.find((view) => view.name === 'inside')), 0")
+        browser.wait("az.view.milestones.length === 2 && !az.view.asked && !az.view.frame")
+        boards = browser.do(
+            "[...document.querySelectorAll('.tree .state .board')].map((each) => each.getBoundingClientRect())"
+            ".map(({left, right, top, bottom, width}) => ({left, right, top, bottom, width}))"
+        )
+        assert len(boards) == 11
+        assert all(board["width"] >= 80 and board["left"] >= 0 and board["right"] <= 390 for board in boards)
+        rows = sorted((board["top"], board["bottom"]) for board in boards)
+        assert all(above[1] <= below[0] for above, below in pairwise(rows))
+
+
+def test_names_of_moves_in_the_plot_do_not_lie_on_each_other(server: RunningServer, browser: Browser) -> None:
+    show(browser, server, GAMES["chess"] + "&you=2&view=analyse")
+    browser.wait("az.view.report && az.view.report.moves.length > 5")
+    browser.do("az.view.pause()")
+    alike = "['g1f3', 'f1c4', 'b1c3'].map((move, i) => [move, 0.1, 100 - i, 0.001 * i])"
+    browser.do(f"az.view.dots.show({{moves: {alike}, lines: []}}, (move) => move), 0")
+    assert browser.do("[...document.querySelectorAll('.dot-text')].map((each) => each.textContent)") == ["g1f3"]
+    assert browser.do("document.querySelectorAll('.plot .dot').length") == 3
+
+
+def test_komi_shows_what_an_empty_field_means(server: RunningServer, browser: Browser) -> None:
+    show(browser, server, "game=go&you=2&view=play")
+    shown = "document.querySelector('[aria-label=\"New game\"] input[type=number]').placeholder"
+    choose = (
+        "(() => {{ const each = document.getElementById('{}'); each.value = '{}';"
+        " each.dispatchEvent(new Event('change')); }})()"
+    )
+    komi = []
+    for field, value in (("size", "9"), ("size", "19"), ("handicap", "3"), ("handicap", "0")):
+        browser.do(choose.format(field, value))
+        komi.append(browser.do(shown))
+    assert komi == ["7", "7.5", "0.5", "7.5"]

@@ -54,20 +54,20 @@ def test_a_round(server: RunningServer, chromium: Chromium, game: str, way: str)
             assert browser.do(LESSON).startswith(f"Mistake {number} of {len(mistakes)}")
             assert browser.do("document.querySelectorAll('.arrows > *').length") == 0, "nothing gives it away"
             press("lesson-hint")
-            assert browser.do("document.querySelectorAll('.arrows .selected').length") > 0
+            browser.wait("document.querySelectorAll('.arrows .selected').length > 0")
             press("lesson-why")
             browser.wait(f"{READY} && az.match.ply === {ply + 1}")
-            assert "The answer: " in browser.do(LESSON)
+            browser.wait(f"{LESSON}.includes('The answer: ')")
             press("lesson-back")
             browser.wait(f"{READY} && az.match.ply === {ply} && az.canPlay()")
             play(browser, way, moves.split()[ply])  # the mistake again
             browser.wait("!az.view.asked && az.view.lesson.wrong || az.view.lesson.found")
             if browser.do("Boolean(az.view.lesson.wrong)"):
-                assert "Try again." in browser.do(LESSON)
+                browser.wait(f"{LESSON}.includes('Try again.')")
                 browser.wait("az.canPlay()")
                 play(browser, way, best.split()[ply])
             browser.wait("az.view.lesson.found")
-            assert browser.do("document.activeElement.id") == "lesson-next"
+            browser.wait("document.activeElement.id === 'lesson-next'")
             press("lesson-next")
         browser.wait(f"{LESSON}.startsWith('The lesson is over')")
         assert f"of {len(mistakes)} solved at the first try" in browser.do(LESSON)

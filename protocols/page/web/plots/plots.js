@@ -27,6 +27,17 @@ export class WdlBar {
 const WIDE = 480;
 const HIGH = 150;
 
+// Of texts that would lie on each other the first stays.
+function dropCovered(texts) {
+  const boxes = [];
+  for (const text of texts) {
+    const box = text.getBBox();
+    const covered = boxes.some((other) => box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height && other.y < box.y + box.height);
+    if (covered) text.remove();
+    else boxes.push(box);
+  }
+}
+
 // Each visited move: expected result across, visits up (log), prior as size.
 export class DotPlot {
   constructor() {
@@ -47,14 +58,19 @@ export class DotPlot {
       const y = HIGH * (1 - power / top);
       found.push(svg("path", { d: `M0 ${y}H${WIDE}`, class: "axis" }), svg("text", { x: -4, y: y + 4, class: "tick right" }, power < 4 ? String(10 ** power) : `10${"⁰¹²³⁴⁵⁶⁷⁸⁹"[power]}`));
     }
-    report.moves.filter((row) => row[2]).slice(0, 60).reverse().forEach(([move, prior, n, q]) => {
+    const [circles, names] = [[], []];
+    report.moves.filter((row) => row[2]).slice(0, 60).forEach(([move, prior, n, q]) => {
       const x = (WIDE * (1 + q)) / 2;
       const y = HIGH * (1 - Math.log10(n) / top);
       const r = 3 + 14 * Math.sqrt(prior);
-      found.push(svg("circle", { cx: x, cy: y, r, class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, t("{move}: {n} visits", { move: words(move), n }))));
-      if (n > most / 20) found.push(svg("text", { x: x < WIDE / 2 ? x + r + 4 : x - r - 4, y: y + 4, class: x < WIDE / 2 ? "dot-text" : "dot-text right" }, words(move)));
+      circles.unshift(svg("circle", { cx: x, cy: y, r, class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, t("{move}: {n} visits", { move: words(move), n }))));
+      if (n <= most / 20) return;
+      const left = x < WIDE / 2; // the name is on the inner side
+      const at = left ? x + r + 4 : x - r - 4;
+      names.push(svg("text", { x: at, y: y + 4, class: left ? "dot-text" : "dot-text right" }, words(move)));
     });
-    clear(this.dots, ...found);
+    clear(this.dots, ...found, ...circles, ...names);
+    dropCovered(names);
   }
 }
 

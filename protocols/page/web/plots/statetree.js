@@ -7,6 +7,8 @@ import { thousands } from "./values.js";
 
 const [WIDTH, HEIGHT, GAP] = [104, 150, 14];
 const LEVEL = 134; // from a state to those below it, where the tree grows to the right
+const NARROW = 480; // a telephone: a state in each row, indented below its parent
+const ROW = 126;
 const LAZY = 1.3; // how much smaller the tree must become before it turns
 
 // The moves from the root to a state, or, as "word", what people call them.
@@ -62,16 +64,17 @@ export function stateButton({ game, states, place, root, flipped, onGo, caption 
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
-// Where each state goes: parents above their children, leaves side by side.
+// Where each state goes: [column, level, row] with parents above their children, leaves side by side, and a row of its own.
 function placesOf(states) {
   const below = states.map(() => []);
   states.forEach((state, i) => i && below[state.parent].push(i));
   const spots = [];
-  let column = 0;
+  let [column, row] = [0, 0];
   const put = (i, depth) => {
+    const mine = row++;
     const inner = below[i].map((child) => put(child, depth + 1));
     const x = inner.length ? (inner[0] + inner.at(-1)) / 2 : column++;
-    spots[i] = [x, depth];
+    spots[i] = [x, depth, mine];
     return x;
   };
   put(0, 0);
@@ -98,22 +101,25 @@ export class StateTree {
     const spots = placesOf(states);
     const leaves = Math.max(...spots.map(([x]) => x)) + 1;
     const levels = Math.max(...spots.map(([, y]) => y)) + 1;
+    const width = this.element.clientWidth;
     const upright = { wide: leaves * (WIDTH + GAP), high: levels * HEIGHT };
     const lying = { wide: levels * LEVEL, high: leaves * HEIGHT };
     for (const shape of [upright, lying]) {
-      shape.scale = Math.min(1, Math.max(0.5, this.element.clientWidth / shape.wide || 1));
-      shape.cost = shape.high * shape.scale + (shape.wide * shape.scale > this.element.clientWidth + 1 ? 1e4 : 0);
+      shape.scale = Math.min(1, Math.max(0.5, width / shape.wide || 1));
+      shape.cost = shape.high * shape.scale + (shape.wide * shape.scale > width + 1 ? 1e4 : 0);
     }
     if (this.sideways ? upright.cost * LAZY < lying.cost : lying.cost * LAZY < upright.cost) this.sideways = !this.sideways;
-    const { wide, high, scale } = this.sideways ? lying : upright;
+    const narrow = width > 0 && width < NARROW;
+    const indent = Math.min(LEVEL, (width - WIDTH - GAP) / Math.max(levels - 1, 1));
+    const { wide, high, scale } = narrow ? { wide: width, high: states.length * ROW, scale: 1 } : this.sideways ? lying : upright;
     this.inner.style.width = `${wide}px`;
     this.inner.style.height = `${high}px`;
     this.inner.style.zoom = scale;
-    const corner = ([x, y]) => (this.sideways ? [y * LEVEL, x * HEIGHT] : [x * (WIDTH + GAP), y * HEIGHT]);
+    const corner = ([x, y, row]) => (narrow ? [y * indent, row * ROW] : this.sideways ? [y * LEVEL, x * HEIGHT] : [x * (WIDTH + GAP), y * HEIGHT]);
     this.lines.setAttribute("viewBox", `0 0 ${wide} ${high}`);
     clear(this.lines, ...spots.slice(1).map((spot, i) => {
       const [[x, y], [u, v]] = [corner(spot), corner(spots[states[i + 1].parent])];
-      const ends = this.sideways ? `M${u + WIDTH / 2} ${v + 50}L${x + 10} ${y + 50}` : `M${u + WIDTH / 2} ${v + 60}L${x + WIDTH / 2} ${y + 10}`;
+      const ends = narrow ? `M${u + WIDTH / 4} ${v + 100}V${y + 50}H${x + 10}` : this.sideways ? `M${u + WIDTH / 2} ${v + 50}L${x + 10} ${y + 50}` : `M${u + WIDTH / 2} ${v + 60}L${x + WIDTH / 2} ${y + 10}`;
       return svg("path", { d: ends, "stroke-width": 1 + 5 * states[i + 1].share });
     }));
     clear(this.states, ...states.map((_, place) => {

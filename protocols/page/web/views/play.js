@@ -40,7 +40,9 @@ export class PlayView extends View {
     if (go && root && root !== this.of) this.setup.size = root.split(" ")[0].split("/").length; // as the game on the board
     this.of = root;
     if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
-    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "usual", value: this.setup.komi });
+    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", value: this.setup.komi });
+    const usual = () => (komi.placeholder = this.setup.handicap ? 0.5 : app.hello.komi[app.hello.sizes.indexOf(this.setup.size)]); // when none is given
+    if (go) usual();
     komi.addEventListener("change", () => (this.setup.komi = komi.value));
     const { match } = app;
     const strengths = match.clock ? [...STRENGTHS, TIMED] : STRENGTHS;
@@ -52,10 +54,10 @@ export class PlayView extends View {
         choice("You play", [[0, sides[0]], [1, sides[1]], [2, "both sides"]], match.you, (value) => this.takeSide(Number(value)), { id: "side" }),
         app.hello.nets.length > 1 && choice("Net", app.hello.nets.map((name) => [name, name]), match.net, (name) => this.setNet(name), { id: "nets" }),
         choice("Clock", CONTROLS, this.setup.control, (control) => (this.setup.control = control), { id: "control" }),
-        go && choice("Board", app.hello.sizes.map((n) => [n, `${n}×${n}`]), this.setup.size, (value) => (this.setup.size = Number(value)), { id: "size" }),
+        go && choice("Board", app.hello.sizes.map((n) => [n, `${n}×${n}`]), this.setup.size, (value) => { this.setup.size = Number(value); usual(); }, { id: "size" }),
         go && el("label", { class: "field" }, el("span", {}, "Komi"), komi),
         go && choice("Rules", Object.entries(RULES), this.setup.rules, (rules) => (this.setup.rules = rules), { id: "rules" }),
-        go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, t("{n} stones", { n })])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
+        go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, t("{n} stones", { n })])], this.setup.handicap, (value) => { this.setup.handicap = Number(value); usual(); }, { id: "handicap" }),
         button("New game", () => this.newGame(), { class: "main", id: "new" })));
     return [this.end, this.setting];
   }
