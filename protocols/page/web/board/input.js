@@ -13,6 +13,7 @@ export class Input {
     const element = board.svg;
     element.setAttribute("tabindex", "0");
     element.addEventListener("pointerdown", (event) => this.down(event));
+    element.addEventListener("mousedown", (event) => event.preventDefault()); // it would take the focus from what the move leads to
     element.addEventListener("pointerup", (event) => this.up(event));
     element.addEventListener("pointercancel", () => (this.from = null));
     element.addEventListener("keydown", (event) => this.key(event));
@@ -39,6 +40,7 @@ export class Input {
 
   down(event) {
     if (event.button) return;
+    this.board.svg.focus({ preventScroll: true });
     this.board.showCursor(null);
     this.from = this.board.at(event);
     this.took = this.from && this.act(this.from, true);
