@@ -454,3 +454,26 @@ def test_the_documents_are_read() -> None:
     assert len([line for document, line in documented_commands() if document == "README.md"]) >= 8
     assert os.access(ROOT / "az-engine", os.X_OK)
     assert os.access(ROOT / "test", os.X_OK)
+
+
+@pytest.mark.parametrize(("daemon", "end"), [(True, "at exit\n"), (False, "at exit\ntorn down\n")])
+def test_a_thread_that_is_still_busy_does_not_end_the_program_badly(daemon: bool, end: str) -> None:
+    """The interpreter's own end is left out where it would unwind a thread, as one that loads a net."""
+    code = f"""
+import atexit, threading, sys
+from az_engine import cli
+class Torn:
+    def __del__(self, write=sys.stdout.write, flush=sys.stdout.flush):
+        write("torn down\\n"), flush()
+sys.torn = Torn()
+busy = threading.Event()
+def main():
+    if {daemon}:
+        threading.Thread(target=busy.wait, daemon=True).start()
+    return 3
+cli.main = main
+atexit.register(print, "at exit", flush=True)
+cli.run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, end, "")

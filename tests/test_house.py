@@ -134,7 +134,7 @@ def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path
     for said in ("Requires-Python: <3.15,>=3.11", "Operating System :: Microsoft :: Windows", "Python :: 3.13"):
         assert f"{said}\n" in metadata
     assert "GNU GENERAL PUBLIC LICENSE" in licence
-    assert "az-engine = az_engine.cli:main\n" in commands
+    assert "az-engine = az_engine.cli:run\n" in commands
     for protocol in PROTOCOLS:
         assert f"az-engine-{protocol} = az_engine.cli:{protocol}\n" in commands
 

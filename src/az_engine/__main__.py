@@ -1,5 +1,5 @@
 """``python -m az_engine``."""
 
-from .cli import main
+from .cli import run
 
-raise SystemExit(main())
+run()

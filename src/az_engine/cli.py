@@ -7,15 +7,18 @@ A command is a module with ``HELP`` (what it does, for ``--help``), ``add_argume
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
 import importlib
 import io
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from . import __version__
 from .arguments import Parser
@@ -40,7 +43,7 @@ COMMANDS = {
     "lichess": ("az_engine.protocols.lichess", "analyse on lichess.org with the engine of this machine"),
     "check": ("az_engine.commands.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.commands.nets", "list the nets inside the package"),
-    "bench": ("az_engine.bench.speed.command", "measure speed: perft, tree, eval, search, startup, memory"),
+    "bench": ("az_engine.bench.speed.command", "measure speed: rules, search, self-play, starts, the server, a GPU"),
     "match": ("az_engine.bench.match.command", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
     "review": ("az_engine.commands.review", "judge a whole game: a page with its mistakes, a record with comments"),
@@ -87,6 +90,17 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "safetensors": "train",
     "torch": "train",
 }
+
+
+def run() -> NoReturn:
+    """The program: :func:`main`, then the end of the process, also in the middle of a net's loading."""
+    status = main()
+    others = [thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if any(others) and all(others):
+        # The interpreter's own end would unwind each of these threads where it is: within C++ that aborts the process.
+        atexit._run_exitfuncs()  # noqa: SLF001  nothing public runs them
+        os._exit(status)
+    sys.exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

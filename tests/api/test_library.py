@@ -153,38 +153,6 @@ def test_an_analysis_is_a_context_and_asynchronous(engine: az.Engine) -> None:
     assert engine.play(az.Position(), az.Limits(nodes=3)).move
 
 
-WRONG = (
-    "az.Engine('chess', thread=2)",
-    "az.Engine('chess', threads='2')",
-    "az.Engine('chess', hash_mb=1.5)",
-    "az.Engine('chess', fpu='none')",
-    "az.Limits(node=5)",
-    "az.Limits(nodes='5')",
-    "az.Position('go9', komi='7')",
-    "az.Position('go9').play(3)",
-    "az.Engine('go9').play('go9', az.Limits(nodes=5))",
-    "az.Engine('go9').analyse(az.Position('go9'))",
-)
-
-
-@pytest.mark.slow
-def test_type_checkers_find_mistakes(tmp_path: Path) -> None:
-    scripts = [tmp_path / f"wrong{i}.py" for i in range(len(WRONG))]
-    for script, line in zip(scripts, WRONG, strict=True):
-        script.write_text(f"import az_engine as az\n\n{line}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--config-file=",
-        "--follow-imports=silent",
-        *map(str, scripts),
-    ]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
-    assert [script.name for script in scripts if f"{script.name}:3: error" not in said] == [], said
-
-
 def test_every_name_is_there() -> None:
     assert set(az.__all__) <= set(dir(az))
     for name in az.__all__:

@@ -15,6 +15,7 @@ from az_engine.models.data.shards import MATE, TargetOptions
 from az_engine.models.label.job import Job, Question
 from az_engine.models.label.sources.games import PlayedGames
 from az_engine.models.label.teachers.engine import EngineKind, EngineTeacher
+from az_engine.protocols.clients import process
 from az_engine.protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
 from ...fakes.program import COMMAND, score
@@ -86,10 +87,13 @@ def test_shogi_engines_speak_usi() -> None:
         (("e2e4", "--info", "info depth 1 score cp 5 pv e9e4"), EngineMisbehaved, "recommends an illegal move"),
     ],
 )
-def test_an_engine_that_goes_wrong_is_named_and_ended(words: tuple[str, ...], error: type, text: str) -> None:
+def test_an_engine_that_goes_wrong_is_named_and_ended(
+    words: tuple[str, ...], error: type, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "FLOOD", 500)
     for ahead in (1, 8):
         engine = teacher(*WORDS, *words, ahead=ahead)
-        engine.client._endless_s = 2.0 if error is EngineStalled else 60.0  # noqa: SLF001  it has started by now
+        engine.client._endless_s = 2.0 if error in {EngineStalled, EngineFlooded} else 60.0  # noqa: SLF001  it has started by now
         with pytest.raises(error, match=text):
             engine.teach(positions(20))
         assert not engine.client.alive
