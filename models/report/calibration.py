@@ -24,7 +24,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,7 @@ def main(args: argparse.Namespace) -> int:
     if args.fit:
         fitted, held_out = cross_fit(predicted)
         series["fitted, held out"] = tenths(held_out)
-        result["fit"] = dict(zip(FIT, (round(number, 3) for number in astuple(fitted)), strict=True))
+        result["fit"] = {name: round(number, 3) for name, number in asdict(fitted).items()}
     result |= {"games": len(np.unique(predicted.game)), "positions": len(predicted.game)}
     rows = {name: [row(place, tenth) for place, tenth in parts.items()] for name, parts in series.items()}
     if args.json:
@@ -230,8 +230,11 @@ def fit(predicted: Predictions) -> Calibration:
     if len(np.unique(predicted.game)) < _FEWEST:
         raise DataError(f"a fit needs {_FEWEST} games or more whose comments have chances (wdl) or mean outcomes (Q)")
     weight, place = weights(predicted), np.rint(2 * predicted.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
-    best, width = np.array([math.log(0.5), math.log(0.5), 0.0]), 1.0
-    changed = _STEPS if np.ptp(predicted.pieces) else [0.0]  # in games whose men stay, they tell nothing
+    drawn = (place == 1).any()
+    best, width = np.array([math.log(0.5) if drawn else -math.inf, math.log(0.5), 0.0]), 1.0
+    changed = (
+        _STEPS if drawn and np.ptp(predicted.pieces) else [0.0]
+    )  # what pieces tell is when a side is held to a draw
     for _ in range(_ROUNDS):
         tried = [best + width * np.array(steps) for steps in product(_STEPS, _STEPS, changed)]
         losses = []
@@ -244,7 +247,7 @@ def fit(predicted: Predictions) -> Calibration:
 
 
 def _calibration(numbers: Floats) -> Calibration:
-    """Of the logarithms of half and spread, and men."""
+    """Of the logarithms of half and spread, and pieces."""
     half, spread, pieces = numbers.tolist()
     return Calibration(math.exp(half), math.exp(spread), pieces)
 
@@ -258,7 +261,6 @@ def cross_fit(predicted: Predictions) -> tuple[Calibration, Predictions]:
     return fit(predicted), Predictions(*both)
 
 
-FIT = ("half", "spread", "men")  # what a Calibration's numbers are called
 HEAD = ("tenth", "games", "positions", "said", "happened", "difference", "95 %", "draws said", "draws happened")
 
 

@@ -84,14 +84,14 @@ TRUTH = Calibration(half=0.5, spread=0.25, pieces=0.8)
 ROOTS = ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", "4k2r/pp6/8/8/8/8/PP6/R3K1N1 w - -")
 
 
-def made_up(games: int, seed: int) -> Iterator[tuple[Game, Record]]:
-    """Games in which white's search tells a mean outcome: the result follows ``TRUTH``, the chances told do not."""
+def made_up(games: int, seed: int, truth: Calibration = TRUTH) -> Iterator[tuple[Game, Record]]:
+    """Games in which white's search tells a mean outcome: the result follows ``truth``, the chances told do not."""
     source = random.Random(seed)
     for number in range(games):
         root = f"{ROOTS[number % 2]} 0 {number + 1}"
-        men = CHESS.count_pieces(CHESS.parse_position(root)[0][-1])
+        pieces = CHESS.count_pieces(CHESS.parse_position(root)[0][-1])
         mean = round(math.tanh(source.gauss(0, 0.5)), 4)
-        win, _, loss = TRUTH.chances(mean, men)
+        win, _, loss = truth.chances(mean, pieces)
         result = source.choices((1, 0, -1), (win, 1 - win - loss, loss))[0]
         comment = f"wdl {500 + round(500 * mean)} 0 {500 - round(500 * mean)}, Q {mean:+.4f}"
         yield CHESS, Record.of_line(SHUFFLE[:1], root, result, comments=["", comment])
@@ -110,6 +110,12 @@ def test_the_fit_finds_the_truth_and_holds_for_games_held_out() -> None:
     assert max(errors) > 0.1, "what is told before the fit is wrong"
     assert all(abs(t.happened - t.predicted) < max(0.03, 1.5 * t.margin) for t in better)
     assert all(abs(t.draws_happened - t.draws_predicted) < 0.08 for t in better)
+
+
+def test_without_a_draw_the_spread_is_all() -> None:
+    fitted = calibration.fit(calibration.collect(game for game in made_up(1500, 4, Calibration(0.0, 0.6))))
+    assert (fitted.half, fitted.pieces) == (0.0, 0.0)
+    assert fitted.spread == pytest.approx(0.6, rel=0.15)
 
 
 def test_the_command_reads_records_and_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
