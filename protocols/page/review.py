@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .scoresheet import Scoresheet
 
 LONGEST = 10  # moves of a variation
+_MOST_CP, _MOST_MATE = 40_000, 10_000  # of what the page has kept
 GOOD = 0.05  # expected points that a move found beyond what the search had seen
 KINDS: tuple[tuple[float, Kind], ...] = (
     (0.20, "blunder"),
@@ -51,16 +52,15 @@ class Judgement:
         score, lead = given.some_number("score", 0.0, 1.0), given.some_number("lead", -1000.0, 1000.0)
         if score is None:
             raise DataError("a value has a score")
-        return cls(
-            score, lead, given.whole("visits", 0, 1 << 40, 0), tuple(given.words("best")), tuple(given.words("words"))
-        )
+        visits, depth = given.whole("visits", 0, 1 << 40, 0), given.whole("depth", 0, 1 << 20, 0)
+        cp, mate = given.some_integer("cp", -_MOST_CP, _MOST_CP), given.some_integer("mate", -_MOST_MATE, _MOST_MATE)
+        return cls(score, lead, visits, tuple(given.words("best")), tuple(given.words("words")), cp, mate, depth)
 
     @property
     def as_json(self) -> dict[str, Any]:
         """As the page reads it."""
-        lead = None if self.lead is None else round(self.lead, 1)
-        score = round(self.score, 4)
-        return {"score": score, "lead": lead, "visits": self.visits, "best": self.best, "words": self.words}
+        rounded = {"score": round(self.score, 4), "lead": None if self.lead is None else round(self.lead, 1)}
+        return asdict(self) | rounded
 
 
 @dataclass(frozen=True, slots=True)

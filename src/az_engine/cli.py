@@ -85,7 +85,7 @@ _LEAST_STACK = 256 << 10  # bytes; with 64 KiB the process crashes
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "onnxruntime": "cpu",
     "ray": "ray",
-    "matplotlib": "train",
+    "matplotlib": "plots",
     "onnx": "int8",
     "safetensors": "train",
     "torch": "train",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
-from ...info import Wdl
+from ...info import Calibration, Wdl
 from ...params import EngineOptions
 from ...records.formats import RecordFormat
 from ...records.record import Record
@@ -73,6 +73,7 @@ class Shogi(Game):
     play_functions = rules.PLAY
     encoder = ENCODER
     typical_moves = 60.0
+    calibration = Calibration(half=0.0, spread=0.65)  # report calibration --fit
     score_scale = 600.0
     training = TrainingDefaults(noise_alpha=0.15)
     mate_search = ShogiMate

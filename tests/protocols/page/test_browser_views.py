@@ -165,8 +165,8 @@ def test_mistakes_are_listed_worst_first_and_shown_on_the_board(server: RunningS
 
 
 @pytest.mark.parametrize(("text", "kind", "suffix", "words"), [
-    (FOOLS_MATE, "PGN", ".pgn", "{ [%eval "),
-    (KIF, "KIF", ".kifu", "**解析 0 候補1 深さ "),
+    (FOOLS_MATE, "PGN", ".pgn", "{ [%eval -0.30]"),
+    (KIF, "KIF", ".kifu", "**解析 0 候補1 深さ 2"),
     ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "SGF", ".sgf", "SBKV["),
     ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "Page", ".html", '"values":[{'),
 ])  # fmt: skip

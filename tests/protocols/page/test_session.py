@@ -276,6 +276,10 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         text = " ".join(file["text"].split())
         assert "1. e4 $6 { [%eval 0.00] Inaccuracy, gives away 5 %; better d4 d5 } ( 1. d4 d5 ) 1... e5" in text
         assert '[White "A"]' in file["text"]
+        for numbers, shown in (({"cp": 53, "mate": None}, "0.53"), ({"cp": -12700, "mate": -1}, "#-1")):
+            values = [VALUES[0], {"score": 0.4, "best": ["d7d5"], **numbers}]
+            text = page.one("write", format="PGN", **(told | {"values": values}))["text"]
+            assert f"[%eval {shown}]" in text, "the search's own score, not one made from the chances"
         assert page.one("write", format="../x", **told)["is"] == "error"
 
 

@@ -22,7 +22,7 @@ export class Match {
     this.plies = []; // {text, turn, word} by ply, as far as known
     this.legal = [];
     this.words = []; // the same moves as people write them
-    this.values = []; // {score, lead, visits, best, words} by ply: the first player's, as far as searched
+    this.values = []; // {score, lead, cp, mate, depth, visits, best, words} by ply: the first player's, as far as searched
     this.over = null; // {winner, why, lead}, in the position shown
     this.end = null; // the same after the last move
     this.declares = false;
@@ -220,8 +220,9 @@ export class Match {
   learn(report, ply = this.ply) {
     const { turn } = this.plies[ply];
     const wdl = firstWdl(report, turn);
-    const lead = report.lead === null ? null : turn ? -report.lead : report.lead;
-    this.values[ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits, best: report.lines[0].pv.slice(0, MOST_KEPT), words: report.lines[0].words };
+    const of = (value) => (value === null ? null : turn ? -value : value); // the first player's
+    const { pv, words, cp, mate } = report.lines[0];
+    this.values[ply] = { score: wdl[0] + wdl[1] / 2, lead: of(report.lead), cp: of(cp), mate: of(mate), depth: report.depth, visits: report.visits, best: pv.slice(0, MOST_KEPT), words };
   }
 
   // The value of the last position, where the rules have ended the game.
