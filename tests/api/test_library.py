@@ -392,7 +392,7 @@ def test_a_match() -> None:
     result = az.match("uniform", "uniform visits=2", games=2, visits=4, on_game=seen.append, seed=1)
     assert result.wins + result.draws + result.losses == 2
     assert len(seen) == len(result.games) == 2
-    assert str(result).startswith(f"+{result.wins} ={result.draws} -{result.losses}, Elo ")
+    assert str(result).startswith(f"+{result.wins} ={result.draws} -{result.losses} of 2, score ")
 
 
 @pytest.mark.parametrize("name", ["chess", "shogi", "go9", "go19"])

@@ -11,6 +11,7 @@ from ..bench.match.openings import choose_openings
 from ..bench.match.players import MoveLimit, parse_spec
 from ..bench.match.standings import total_score
 from ..bench.match.tournament import Tournament, pairs_of, schedule
+from ..bench.ratings.elo import MatchScore
 from ..engine.errors import OptionError
 from ..engine.games import get_game
 
@@ -27,8 +28,7 @@ class MatchResult:
     games: tuple[MatchGame, ...]
 
     def __str__(self) -> str:
-        low, high = self.interval
-        return f"+{self.wins} ={self.draws} -{self.losses}, Elo {self.elo:+.0f} [{low:+.0f}, {high:+.0f}]"
+        return str(MatchScore(self.wins, self.draws, self.losses))
 
 
 def match(

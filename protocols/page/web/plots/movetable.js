@@ -19,7 +19,7 @@ export class MoveTable {
     this.rows = Array.from({ length: ROWS }, () => this.makeRow());
     this.body.addEventListener("pointerleave", () => this.hover(null));
     this.element = el("table", { class: "table" },
-      el("caption", { class: "unseen" }, "The moves searched, most visited first"),
+      el("caption", { class: "unseen" }, "The moves searched, best first"),
       el("thead", {}, el("tr", {}, ...heads.map(([text, title, look]) => el("th", { scope: "col", title, class: look }, text)))), this.body);
   }
 
