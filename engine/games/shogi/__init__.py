@@ -73,7 +73,7 @@ class Shogi(Game):
     play_functions = rules.PLAY
     encoder = ENCODER
     typical_moves = 60.0
-    calibration = Calibration(half=0.0, spread=0.65)  # report calibration --fit
+    calibration = Calibration(half=0.0, spread=0.638)  # report calibration --fit
     score_scale = 600.0
     training = TrainingDefaults(noise_alpha=0.15)
     mate_search = ShogiMate
