@@ -309,7 +309,17 @@ class UciSession(Session[EngineSeam]):
             return partial(self.tell, f"no position: {self._refusal}")
         if needs_net:
             self._loader.prepare()
+            self._tell_of_kernels()
         return partial(self.send, *look(self._engine_with_position()))
+
+    def _tell_of_kernels(self) -> None:
+        """Tell what is compiled after loading: what only some commands need."""
+        from ...engine.kernels.cache import on_compile
+
+        def tell(kernel: str) -> None:
+            self.tell_from_worker(f"compiling for this machine, once: {kernel.strip('_')}")
+
+        on_compile(tell)
 
     def _help(self) -> list[str]:
         names = {"notation": self.notation, "text": self.notation.upper(), "protocol": self.values.protocol}
@@ -333,6 +343,7 @@ class UciSession(Session[EngineSeam]):
         if go.queued:
             go.waited.restart()
         self._loader.prepare()  # whatever it cannot load, the engine answers with a legal move
+        self._tell_of_kernels()
         if self._refusal is None:
             engine = self._engine_with_position()
             root, moves = go.position
