@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from ..talk import Talk, UsiTalk
 
 CHESS_BOARD = """\
@@ -71,3 +75,17 @@ def test_the_commands() -> None:
         assert "position fen <FEN> moves" in lines[0]
         assert "position sfen <SFEN> moves" in block(shogi, "help", "quit .*")[0]
         assert {line.split()[0] for line in lines} <= set(talk.session.commands)
+
+
+def test_kernels_that_only_some_commands_need_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Callable[[str], None]] = []
+    monkeypatch.setattr("az_engine.engine.kernels.cache.on_compile", told.append)
+    with Talk() as talk:
+        for i, (command, last) in enumerate((("eval", "expected points .*"), ("go mate 2", "bestmove .*"))):
+            talk.send("position startpos")
+            block(talk, command, last)
+            if command == "eval":
+                for _ in range(10):  # its moves
+                    talk.line()
+            told[i]("_encode")
+            assert talk.line() == "info string compiling for this machine, once: encode"
