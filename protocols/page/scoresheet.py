@@ -202,13 +202,17 @@ class Scoresheet:
         over, end = self._over(line), self._over(self._line)
         moves = [] if over else game.legal_moves(line).tolist()
         legal = [game.format_move(line[-1], move) for move in moves]
+        written = [self._write(game, line, move) for move in moves] if self._has_words else legal
+        scripts = type(game).write_native is not Rules.write_native
+        native = [game.write_native(line, move) for move in moves] if scripts and not self.native else written
         return {
             "root": self.root,
             "from": known,
             "plies": plies,
             "at": at,
             "legal": legal,
-            "words": [self._write(game, line, move) for move in moves] if self._has_words else legal,
+            "words": written,
+            "native": native if native is not written else [],  # for moves that are typed
             "declares": not over and game.declaration is not None and game.declaration.possible(line),
             "over": over,
             "end": end,

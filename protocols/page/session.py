@@ -233,7 +233,7 @@ class PageSession(Session[PageEngine]):
         root = request.text("root")
         if start is not None:
             size, handicap = start.whole("size", 2, 25, 9), start.whole("handicap", 0, 9, 0)
-            komi = start.some_number("komi", -400.0, 400.0)
+            komi = start.some_number("komi", -8000.0, 8000.0)
             root = empty_board(self.game, size, komi, start.text("rules") or "tromp-taylor", handicap)
         self._sheet.write_native(request.boolean("kanji"))
         self._sheet.hold(root, request.words("moves"))

@@ -96,6 +96,17 @@ def test_a_game_in_japanese(game: str, moves: list[str], written: str) -> None:
     assert [line for line in english if re.search("[ぁ-ん。]", line) or re.search("[a-z]{3,} [a-z]{2,}", line)] == []
 
 
+def test_the_engine_s_moves_and_the_board_in_japanese() -> None:
+    said = played("shogi", "first", ["7g7f", "words", "quit"], language="ja")[1]
+    assert "後手、△" in said
+    assert "先手：玉 5九, 飛車 2八, " in said  # noqa: RUF001
+    assert not re.search("White|Black|king", said)
+    traded = "7g7f 3c3d 8h2b+ 3a2b board".split()
+    assert "先手の持ち駒：B\n" in played("shogi", "both", traded, language="ja")[1]  # noqa: RUF001
+    assert "白、" in played("chess", "black", ["quit"], language="ja")[1]
+    assert "黒：盤上になし。" in played("go5", "both", ["words"], language="ja")[1]  # noqa: RUF001
+
+
 def test_the_language_of_a_terminal() -> None:
     assert language_of({}) == "en"
     assert language_of({"LANG": "ja_JP.UTF-8"}) == "ja"

@@ -90,6 +90,16 @@ class TerminalGame:
     def _translated(self, text: str) -> str:
         return translated(text, self._language, self._game.name)
 
+    def _translated_board(self, line: str) -> str:
+        """A line of the board, drawn or in words, each name of a piece and a side by itself."""
+        if self._language == ENGLISH or " holds " in line or ": " not in line:
+            return self._translated(line)
+        side, _, pieces = line.partition(": ")
+        pieces = re.sub("[a-z]{2,}(?: [a-z]{2,})*", lambda name: self._translated(name[0]), pieces)
+        if self._game.pieces == "tiles":  # squares as in moves
+            pieces = re.sub("([1-9])([a-i])", lambda at: at[1] + "一二三四五六七八九"["abcdefghi".index(at[2])], pieces)
+        return self._translated(f"{side}: {pieces}")
+
     def run(self, lines: Iterable[str], out: TextIO) -> int:
         """Play until the input ends, `quit` or Ctrl-C; the exit status.
 
@@ -170,7 +180,8 @@ class TerminalGame:
             elif result.move is None:
                 self._end("there is no move left")
             else:
-                self._say(f"{side} plays {self._notation(self._position, result.move)}. {self._opinion(result.info)}")
+                word, opinion = self._notation(self._position, result.move), self._opinion(result.info)
+                self._say(f"{side} plays {word}. {opinion}".rstrip())
                 self._play(result.move)
                 if not (self._words or self._over):
                     self._board()
@@ -198,7 +209,8 @@ class TerminalGame:
 
     def _board(self) -> None:
         drawn = self._position.words if self._words else f"\n{self._position.drawn(pictures=self._pictures)}\n"
-        self._say(drawn)
+        self._out.write("\n".join(map(self._translated_board, drawn.split("\n"))) + "\n")
+        self._out.flush()
 
     def _switch_words(self) -> None:
         self._words = not self._words

@@ -124,6 +124,8 @@ def test_typed_moves(server: RunningServer, browser: Browser) -> None:
         ("game=chess&from=r3k3/8/8/8/8/8/8/4K2R w K - 0 1", "0-0", "e1g1"),
         ("game=chess&from=r7/3P4/8/8/8/k7/8/4K2R w K - 0 1", "d8=Q", "d7d8q"),
         ("game=shogi", "7g7f", "7g7f"),
+        ("game=shogi", "26歩", "2g2f"),
+        ("game=shogi", "▲７六歩", "7g7f"),
         ("game=go&from=5/5/5/5/5 b - 0.5", "c3", "C3"),
     ):
         show(browser, server, f"{words}&moves=&you=2")

@@ -158,6 +158,8 @@ def test_a_game_of_go(server: RunningServer) -> None:
         assert over["over"] == {"winner": 0, "why": "score", "lead": 42.5}
         bad = page.one("game", root=begun["root"], moves=["C3"])
         assert (bad["is"], bad["text"]) == ("error", "move 1: C3 is not legal: there is a stone")
+        assert " 8000 " in page.one("game", start={"size": 7, "komi": 8000})["root"]
+        assert page.one("game", start={"size": 7, "komi": 8000.5})["text"] == "komi must be from -8000 to 8000"
 
 
 def test_dead_stones_change_the_score(server: RunningServer) -> None:
@@ -523,6 +525,12 @@ def test_lines_are_written_as_people_do(server: RunningServer) -> None:
     with web(server, "/page?game=chess") as client:
         page = Page(client)
         assert page.one("game")["words"][0] == "a3"
+        assert page.one("game")["native"] == []
+    with web(server, "/page?game=shogi") as client:
+        page = Page(client)
+        said = [page.one("game", kanji=kanji) for kanji in (False, True)]
+        assert said[0]["native"] == said[1]["words"] != said[0]["words"]
+        assert said[1]["native"] == []
     sheet = Scoresheet("chess")
     sheet.hold(None, ["e2e4"])
     assert sheet.written(["e7e5", "g1f3", "b8c6", "f1b5"]) == ["e5", "Nf3", "Nc6", "Bb5"]

@@ -22,6 +22,7 @@ export class Match {
     this.plies = []; // {text, turn, word} by ply, as far as known
     this.legal = [];
     this.words = []; // the same moves as people write them
+    this.native = []; // and in the script of the game's own country, where words are not
     this.values = []; // {score, lead, cp, mate, depth, visits, best, words} by ply: the first player's, as far as searched
     this.over = null; // {winner, why, lead}, in the position shown
     this.end = null; // the same after the last move
@@ -126,6 +127,7 @@ export class Match {
       this.plies.splice(said.from, Infinity, ...said.plies);
       this.legal = said.legal;
       this.words = said.words.map((each) => word(each));
+      this.native = said.native;
       this.over = said.over;
       this.end = said.end;
       this.declares = said.declares;

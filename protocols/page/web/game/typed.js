@@ -12,10 +12,10 @@ const FORMS = [
 ];
 
 // The one legal move that is meant, in the first form in which there is one; undefined: none, or several.
-export function findMove(text, { legal, words }) {
+export function findMove(text, { legal, words, native }) {
   const typed = text.trim().replace(/^0-0/, "O-O").replace(/-0$/, "-O");
   for (const form of FORMS) {
-    const found = legal.filter((move, i) => [move, words[i]].map(form).includes(form(typed)));
+    const found = legal.filter((move, i) => [move, words[i], native[i] ?? move].map(form).includes(form(typed)));
     if (found.length) return found.length === 1 ? found[0] : undefined;
   }
 }

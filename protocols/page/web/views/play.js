@@ -40,7 +40,7 @@ export class PlayView extends View {
     if (go && root && root !== this.of) this.setup.size = root.split(" ")[0].split("/").length; // as the game on the board
     this.of = root;
     if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
-    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", value: this.setup.komi });
+    const komi = el("input", { type: "number", step: "0.5", min: "-8000", max: "8000", value: this.setup.komi });
     const usual = () => (komi.placeholder = this.setup.handicap ? 0.5 : app.hello.komi[app.hello.sizes.indexOf(this.setup.size)]); // when none is given
     if (go) usual();
     komi.addEventListener("change", () => (this.setup.komi = komi.value));
