@@ -124,9 +124,20 @@ def test_a_game_is_saved(
     assert f"written: {name}" in said
     assert "is no format for games of this kind" in said
     assert len(az.Position.load(name).moves) == 2
-    _, said = played(game, "both", [*moves, "resign", f"save {name}", "quit"])
-    [record] = read_games(get_game(game).record_formats, Path(name))
+    _, said = played(game, "both", [*moves, "resign", f"save other{name}", "quit"])
+    [record] = read_games(get_game(game).record_formats, Path(f"other{name}"))
     assert record.result == -1
+
+
+def test_a_file_of_others_is_not_saved_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "keep.pgn").write_text("mine")
+    _, said = played("chess", "both", ["e4", "save ~/keep.pgn", "save ~/b.pgn", "e5", "save ~/b.pgn"])
+    assert "~/keep.pgn is there already; name another file\n" in said
+    assert (tmp_path / "keep.pgn").read_text() == "mine"
+    assert said.count("written: ~/b.pgn") == 2
+    assert len(az.Position.load(tmp_path / "b.pgn").moves) == 2
 
 
 def test_the_board_marks_the_last_move_and_draws_pieces() -> None:

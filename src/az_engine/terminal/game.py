@@ -56,6 +56,7 @@ class TerminalGame:
         self._history = [root]  # positions so far
         self._moves: list[str] = []  # between them, as people write them
         self._over = False
+        self._saved: set[Path] = set()  # files that were written here, and may be again
         self._commands: dict[str, tuple[str, Callable[[], None]]] = {
             "help": ("list the commands", self._help),
             "board": ("show the board", self._board),
@@ -256,9 +257,15 @@ class TerminalGame:
         reason: Reason = "resignation" if self._winner is not None else ""
         text = format_games([self._position.record(self._winner, reason=reason)], form)
         try:
-            write_atomically(Path(name), form.encode(text, name))
-        except OSError as error:
-            raise OptionError(f"{name} cannot be written ({error.strerror}); give another name") from error
+            path = Path(name).expanduser()
+            whole = path.resolve()
+            if path.exists() and whole not in self._saved:
+                raise OptionError(f"{name} is there already; name another file")
+            write_atomically(path, form.encode(text, name))
+        except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise OptionError(f"{name} cannot be written ({reason}); give another name") from error
+        self._saved.add(whole)
         self._say(f"written: {name}")
 
     def _declare(self) -> None:
