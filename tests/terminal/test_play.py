@@ -71,6 +71,13 @@ def test_commands_of_a_game() -> None:
     assert "there is nothing to take back" in said
 
 
+def test_undo_of_a_resignation_takes_back_no_move() -> None:
+    _, said = played("chess", "white", ["undo", "resign", "undo", "e4", "resign", "undo", "undo", "quit"])
+    assert said.count("the game goes on") == 2
+    assert said.count("took back") == 1
+    assert said.endswith("no moves yet\n")
+
+
 def test_one_move_is_no_moves() -> None:
     _, said = played("go5", "both", ["C3", "undo", "pass", "pass"], komi=1)
     assert "took back 1 of 1 move\n" in said

@@ -223,6 +223,10 @@ class TerminalGame:
         )
 
     def _undo(self) -> None:
+        if self._winner is not None and self._position.turn in self._yours:  # who moves has given up, or declared a win
+            self._over, self._winner = False, None
+            self._say("the game goes on")
+            return
         if not self._moves:
             self._say("there is nothing to take back")
             return
