@@ -134,6 +134,12 @@ def test_a_game_is_saved(
     _, said = played(game, "both", [*moves, "resign", f"save other{name}", "quit"])
     [record] = read_games(get_game(game).record_formats, Path(f"other{name}"))
     assert record.result == -1
+    assert record.names == ("Human", "Human")
+    assert re.fullmatch(r"20\d\d\D\d\d\D\d\d", record.headers["Date"])
+    played(game, "second", ["save mine.csa" if game == "shogi" else f"save mine{name}", "quit"])
+    [path] = Path().glob("mine*")
+    [record] = read_games(get_game(game).record_formats, path)
+    assert record.names == ("az-engine", "Human")
 
 
 def test_a_file_of_others_is_not_saved_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

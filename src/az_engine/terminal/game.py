@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -42,12 +43,13 @@ class TerminalGame:
         words: bool = False,
         pictures: bool = False,
         language: str = ENGLISH,
+        opponent: str = "az-engine",
     ) -> None:
         """yours: the players whose moves are read from the input; words: describe the board instead of drawing it.
 
-        pictures: draw pieces as Unicode has them; language: of the sentences.
+        pictures: draw pieces as Unicode has them; language: of the sentences; opponent: the engine's name in records.
         """
-        self._language = language
+        self._language, self._opponent = language, opponent
         self._pictures = pictures
         self._winner: int | None = None  # where it ended by more than the rules
         self._game, self._engine, self._root, self._limits = game, engine, root, limits
@@ -259,7 +261,10 @@ class TerminalGame:
             return
         form = format_named(self._game.record_formats, name)
         reason: Reason = "resignation" if self._winner is not None else ""
-        text = format_games([self._position.record(self._winner, reason=reason)], form)
+        first, second = ("Human" if player in self._yours else self._opponent for player in (0, 1))
+        record = self._position.record(self._winner, reason=reason, names=(first, second))
+        record.headers["Date"] = datetime.now().astimezone().strftime("%Y.%m.%d")
+        text = format_games([record], form)
         try:
             path = Path(name).expanduser()
             whole = path.resolve()
