@@ -20,7 +20,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ...cluster import RAY_HELP
-from ...engine.errors import OptionError, counted
+from ...engine.errors import AzError, OptionError, counted
 from ...engine.games import game_names, get_game
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import is_record
@@ -159,7 +159,12 @@ def main(args: argparse.Namespace) -> int:
     with _live(tournament, test) as show, contextlib.suppress(KeyboardInterrupt):
         interrupted = True
         if not _decided(tournament, test):
-            _play(args, tournament, show, lambda: _decided(tournament, test))
+            try:
+                _play(args, tournament, show, lambda: _decided(tournament, test))
+            except AzError:  # such as a player that does not start
+                if journal is not None:
+                    journal.drop_empty()
+                raise
         interrupted = False
     summary = {**summarise(tournament, test), "seconds": round(time.monotonic() - started, 1)}
     if args.out is not None:

@@ -7,6 +7,7 @@ journal.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -63,6 +64,8 @@ class Journal:
         self._single = next((form for form in forms if form.between is None and form.write is not None), None)
         self._folder = folder
         try:
+            files = (folder / JOURNAL, folder / SETTINGS, self._records)
+            self._made = [path for path in (*files, folder, *folder.parents) if not path.exists()]
             folder.mkdir(parents=True, exist_ok=True)
             self._file = (folder / JOURNAL).open("a+b")
         except OSError as error:
@@ -132,6 +135,16 @@ class Journal:
 
     def close(self) -> None:
         self._file.close()
+
+    def drop_empty(self) -> None:
+        """Close it; where it has no games, remove the files and folders that were made for it."""
+        self.close()
+        with contextlib.suppress(OSError):  # somebody else has put something there
+            for path in () if self.games else self._made:
+                if path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink(missing_ok=True)
 
 
 def parse_journal(text: str, name: str) -> list[MatchGame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.text import Text
 from ...engine.errors import DataError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.records.formats import is_record, read_games
-from ..match.tournament import JOURNAL, parse_journal
+from ..match.tournament import JOURNAL, SETTINGS, parse_journal, read_identity
 from .bayes import PairScore, Rating, rate
 from .elo import Z95, MatchScore, normal_cdf
 
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    _check_one_game(args.files)
     scores = collect(results_of(path) for path in args.files)
     if not scores:
         raise DataError("there are no finished games between two named players in these files")
@@ -86,6 +87,30 @@ def _anchor(text: str | None, scores: list[PairScore]) -> tuple[str, float]:
     if name not in players or not equals or elo - elo != 0:
         raise OptionError(f"--anchor {text!r} names none of the players ({', '.join(sorted(players))}): give NAME=ELO")
     return name, elo
+
+
+def _check_one_game(paths: Sequence[Path]) -> None:
+    """Errors: OptionError for results of different games."""
+    told: dict[str, Path] = {}
+    for path in paths:
+        told.setdefault(_game_of(path), path)
+    told.pop("", None)
+    if len(told) > 1:
+        (first, a), (second, b), *_ = told.items()
+        raise OptionError(f"{a} has games of {first} and {b} of {second}; rate each game by itself")
+
+
+def _game_of(path: Path) -> str:
+    """The game of which these are results; empty where that is not told."""
+    path = path / JOURNAL if path.is_dir() else path
+    if path.suffix != ".jsonl":
+        names = [name for name in game_names() if is_record(get_game(name).record_formats, path)]
+        return names[0] if len(names) == 1 else ""
+    try:
+        name = str(read_identity(path.parent / SETTINGS).get("game", ""))
+    except DataError:
+        return ""
+    return name if name in game_names() else name.rstrip("0123456789")  # without its size
 
 
 def results_of(path: Path) -> Iterable[tuple[str, str, int]]:

@@ -41,7 +41,10 @@ class LoopConfig:
         700_000, "training steps of the whole run; the papers' rates are stretched over them", flag=True
     )
     minutes: float = setting(
-        0.0, "training time over all starts, after which the run ends whatever steps says; 0 = by steps", flag=True
+        0.0,
+        "training time over all starts, after which the run ends whatever steps says; 0 = by steps, never by time",
+        low=0,
+        flag=True,
     )
     reuse: float = setting(8.0, "positions trained on for each new one: the learner waits for games", above=0)
     least_reuse: float = setting(0.0, "workers wait while the learner falls below this reuse; 0 = never")

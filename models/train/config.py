@@ -90,7 +90,9 @@ class LearnerConfig:
 class Length:
     """How long a run lasts: ``steps`` or, when that is 0, ``minutes`` of training time over all its starts."""
 
-    minutes: float = setting(0.0, "training time over all starts; the schedule ends with it", flag=True)
+    minutes: float = setting(
+        0.0, "training time over all starts; the schedule ends with it; 0 = never by time", low=0, flag=True
+    )
     steps: int = setting(0, "training steps; 0 = by --minutes", flag=True)
 
 

@@ -175,3 +175,16 @@ def test_a_damaged_game_is_reviewed_up_to_the_damage(tmp_path: Path, capsys: pyt
     (tmp_path / "a.pgn").write_text("1. e4 e5 2. Ke3 *\n")
     assert review(tmp_path / "a.pgn", "--out", tmp_path / "o.pgn") == 1
     assert "illegal san: 'Ke3'" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_record_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, page = tmp_path / "a.pgn", tmp_path / "a.html"
+    source.write_text(PGN)
+    page.write_text("old")
+    assert review(source, "--out", source, "--out", page) == 2
+    assert f"{source} is there already; choose another --out, or say --force" in capsys.readouterr().err
+    assert (source.read_text(), page.read_text()) == (PGN, "old")
+    assert review(source, "--out", page) == 0
+    assert page.read_text() != "old"
+    assert review(source, "--out", source, "--force") == 0
+    assert "%eval" in source.read_text()

@@ -71,6 +71,13 @@ def test_commands_of_a_game() -> None:
     assert "there is nothing to take back" in said
 
 
+def test_undo_of_a_resignation_takes_back_no_move() -> None:
+    _, said = played("chess", "white", ["undo", "resign", "undo", "e4", "resign", "undo", "undo", "quit"])
+    assert said.count("the game goes on") == 2
+    assert said.count("took back") == 1
+    assert said.endswith("no moves yet\n")
+
+
 def test_one_move_is_no_moves() -> None:
     _, said = played("go5", "both", ["C3", "undo", "pass", "pass"], komi=1)
     assert "took back 1 of 1 move\n" in said
@@ -135,9 +142,26 @@ def test_a_game_is_saved(
     assert f"written: {name}" in said
     assert "is no format for games of this kind" in said
     assert len(az.Position.load(name).moves) == 2
-    _, said = played(game, "both", [*moves, "resign", f"save {name}", "quit"])
-    [record] = read_games(get_game(game).record_formats, Path(name))
+    _, said = played(game, "both", [*moves, "resign", f"save other{name}", "quit"])
+    [record] = read_games(get_game(game).record_formats, Path(f"other{name}"))
     assert record.result == -1
+    assert record.names == ("Human", "Human")
+    assert re.fullmatch(r"20\d\d\D\d\d\D\d\d", record.headers["Date"])
+    played(game, "second", ["save mine.csa" if game == "shogi" else f"save mine{name}", "quit"])
+    [path] = Path().glob("mine*")
+    [record] = read_games(get_game(game).record_formats, path)
+    assert record.names == ("az-engine", "Human")
+
+
+def test_a_file_of_others_is_not_saved_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "keep.pgn").write_text("mine")
+    _, said = played("chess", "both", ["e4", "save ~/keep.pgn", "save ~/b.pgn", "e5", "save ~/b.pgn"])
+    assert "~/keep.pgn is there already; name another file\n" in said
+    assert (tmp_path / "keep.pgn").read_text() == "mine"
+    assert said.count("written: ~/b.pgn") == 2
+    assert len(az.Position.load(tmp_path / "b.pgn").moves) == 2
 
 
 def test_the_board_marks_the_last_move_and_draws_pieces() -> None:

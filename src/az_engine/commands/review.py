@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a page (.html), or a record; can be repeated (default: IN.review.html; with --all a record like IN)",
     )
+    add("--force", action="store_true", help="replace existing records; pages always are")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -61,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--visits, --threads and --number must be at least 1")
     family, formats = _family(args.source)
     default = args.source.with_name(f"{args.source.stem}.review{args.source.suffix if args.all else '.html'}")
-    outs = [_Out(path, formats, numbered=args.all) for path in args.out or [default]]
+    outs = [_Out(path, formats, numbered=args.all, force=args.force) for path in args.out or [default]]
     review = _Review(family, args)
     damaged = reviewed = 0
     try:
@@ -194,9 +195,9 @@ class _Review:
 class _Out:
     """A file that is written: a page for each game, or a record of all."""
 
-    def __init__(self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool) -> None:
-        """Errors: OptionError."""
-        self._path, self._numbered = path, numbered
+    def __init__(self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool, force: bool) -> None:
+        """Errors: OptionError, also for a record that is there already, without ``force``."""
+        self._path, self._numbered, self._force = path, numbered, force
         self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name)
         self._texts: list[str] = []
         self._notes: list[str] = []
@@ -204,20 +205,30 @@ class _Out:
         self._lost: Counter[str] = Counter()
         if self._form is not None and self._form.write is None:
             raise OptionError(f"{path.name}: games of this kind are only read; choose another format to write")
+        self._check_free(self._place(1))  # now, not when the game has been searched
+
+    def _place(self, number: int) -> Path:
+        """The file of a game."""
+        if self._numbered and (self._form is None or self._form.between is None):
+            return self._path.with_name(f"{self._path.stem}_{number:04}{self._path.suffix}")
+        return self._path
+
+    def _check_free(self, path: Path) -> None:
+        """Errors: OptionError for a record that somebody else has written."""
+        if self._form is not None and not self._force and path not in self._written and path.exists():
+            raise OptionError(f"{path} is there already; choose another --out, or say --force")
 
     def add(self, review: _Review, record: Record, number: int) -> None:
         """Write a game that has been judged. Errors: AzError."""
-        path = self._path
+        path = self._place(number)
         if self._form is None:
-            if self._numbered:
-                path = path.with_name(f"{path.stem}_{number:04}{path.suffix}")
             data = review_data(review.sheet, review.judged, record, review.net)
             self._write(path, write_paper(data["title"], "papers/paper.js", data).encode())
             return
         form = self._form
         assert form.write is not None
         if self._numbered and form.between is None:
-            path, self._texts = path.with_name(f"{path.stem}_{number:04}{path.suffix}"), []
+            self._texts = []
         copy = annotated(review.sheet, review.judged, record.copy(), form)
         self._lost += form.lost(copy)
         self._texts.append(form.write(copy))
@@ -227,6 +238,7 @@ class _Out:
         self._write(path, content)
 
     def _write(self, path: Path, content: bytes) -> None:
+        self._check_free(path)
         try:
             write_atomically(path, content)
         except OSError as error:

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..engine.clock import Stopwatch
@@ -88,7 +89,8 @@ def main(args: argparse.Namespace) -> int:
     pictures = sys.stdout.isatty() and encoding == "utf8" and not args.letters
     with Engine(name, args.net, int8=args.visits != 1) as engine:  # one visit: its moves count, not its speed
         threading.Thread(target=load, args=(engine, language), name="loading", daemon=True).start()
-        about = {"words": args.words, "pictures": pictures, "language": language}
+        opponent = "az-engine" if args.net == "default" else f"az-engine {Path(args.net).name}"
+        about = {"words": args.words, "pictures": pictures, "language": language, "opponent": opponent}
         return TerminalGame(game, engine, root, yours, limits, **about).run(
             sys.stdin or (), sys.stdout
         )  # None where it is closed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -42,12 +43,13 @@ class TerminalGame:
         words: bool = False,
         pictures: bool = False,
         language: str = ENGLISH,
+        opponent: str = "az-engine",
     ) -> None:
         """yours: the players whose moves are read from the input; words: describe the board instead of drawing it.
 
-        pictures: draw pieces as Unicode has them; language: of the sentences.
+        pictures: draw pieces as Unicode has them; language: of the sentences; opponent: the engine's name in records.
         """
-        self._language = language
+        self._language, self._opponent = language, opponent
         self._pictures = pictures
         self._winner: int | None = None  # where it ended by more than the rules
         self._game, self._engine, self._root, self._limits = game, engine, root, limits
@@ -56,6 +58,7 @@ class TerminalGame:
         self._history = [root]  # positions so far
         self._moves: list[str] = []  # between them, as people write them
         self._over = False
+        self._saved: set[Path] = set()  # files that were written here, and may be again
         self._commands: dict[str, tuple[str, Callable[[], None]]] = {
             "help": ("list the commands", self._help),
             "board": ("show the board", self._board),
@@ -234,6 +237,10 @@ class TerminalGame:
         )
 
     def _undo(self) -> None:
+        if self._winner is not None and self._position.turn in self._yours:  # who moves has given up, or declared a win
+            self._over, self._winner = False, None
+            self._say("the game goes on")
+            return
         if not self._moves:
             self._say("there is nothing to take back")
             return
@@ -266,11 +273,20 @@ class TerminalGame:
             return
         form = format_named(self._game.record_formats, name)
         reason: Reason = "resignation" if self._winner is not None else ""
-        text = format_games([self._position.record(self._winner, reason=reason)], form)
+        first, second = ("Human" if player in self._yours else self._opponent for player in (0, 1))
+        record = self._position.record(self._winner, reason=reason, names=(first, second))
+        record.headers["Date"] = datetime.now().astimezone().strftime("%Y.%m.%d")
+        text = format_games([record], form)
         try:
-            write_atomically(Path(name), form.encode(text, name))
-        except OSError as error:
-            raise OptionError(f"{name} cannot be written ({error.strerror}); give another name") from error
+            path = Path(name).expanduser()
+            whole = path.resolve()
+            if path.exists() and whole not in self._saved:
+                raise OptionError(f"{name} is there already; name another file")
+            write_atomically(path, form.encode(text, name))
+        except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise OptionError(f"{name} cannot be written ({reason}); give another name") from error
+        self._saved.add(whole)
         self._say(f"written: {name}")
 
     def _declare(self) -> None:

@@ -105,6 +105,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "chess has no byoyomi" in capsys.readouterr().err
 
 
+def test_a_player_that_does_not_start_leaves_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["match", "-A", "cmd=/no/such/engine", "-B", "uniform", "--visits", "1", "--games", "2", "--out"]
+    assert main([*words, str(tmp_path / "runs" / "x")]) == 2
+    assert "does not start" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert main([*words, str(tmp_path)]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["m.pgn", "m.SGF", "m.json"])
 def test_a_file_as_out_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / name

@@ -103,6 +103,23 @@ def test_one_pair_is_the_closed_form(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (first["high"] - first["low"]) / 2 == pytest.approx(half, rel=0.01)
 
 
+def test_results_of_different_games_are_not_pooled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, game in (("m1", "chess"), ("g1", "go9"), ("g2", "go19")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "event.json").write_text(json.dumps({"game": game}))
+        (tmp_path / name / "games.jsonl").write_text("")
+    records = tmp_path / "games.pgn"
+    records.write_text(pgn([("A", "B", 1)]))
+    m1, g1, g2 = (tmp_path / name for name in ("m1", "g1", "g2"))
+    for a, b in ((m1, g1), (records, g1)):
+        assert main(["rate", str(a), str(b)]) == 2
+        said = capsys.readouterr().err
+        assert said == f"az-engine: {a} has games of chess and {b} of go; rate each game by itself\n"
+    assert main(["rate", str(m1), str(records), "--json"]) == 0
+    assert main(["rate", str(g1), str(g2)]) == 2
+    assert "no finished games" in capsys.readouterr().err
+
+
 def test_what_cannot_be_rated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "games.pgn"
     file.write_text(pgn([("A", "B", 1)]))

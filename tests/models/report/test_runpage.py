@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from az_engine.cli import main
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.report.runpage import LivePage, run_data, write_run_page
@@ -168,3 +169,10 @@ def test_a_live_page_is_written_when_it_is_due_or_now(tmp_path: Path, monkeypatc
         page.write(tell, now=True)
     assert len(said) == 1
     assert said[0].startswith("the run's page is not written: ")
+
+
+def test_a_folder_that_is_no_run_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["--out", str(tmp_path / "out")]):
+        assert main(["plot", str(tmp_path / "typo"), *words]) == 2
+        assert "give the folder of a training run" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

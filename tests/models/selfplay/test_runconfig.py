@@ -163,6 +163,7 @@ def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:
         (["--config", "missing.toml"], "missing.toml cannot be read"),
         (["--set", "self_play.visits=3"], "no setting self_play; did you mean selfplay"),
         (["--set", "loop.reuse=0"], "loop.reuse is 0.0; it must be greater than 0"),
+        (["--minutes", "-1"], "loop.minutes is -1.0; it must be at least 0"),
         (["--set", "ladder.every=0"], "ladder.every is 0; it must be at least 1"),
         (["--set", "selfplay.noise_share=1.5"], "noise_share is 1.5; it must be 0 to 1"),
         (["--set", "selfplay.search.c_puct=-1"], "selfplay.search.c_puct is -1.0; it must be 0 to 100"),
