@@ -284,8 +284,8 @@ class TerminalGame:
                 raise OptionError(f"{name} is there already; name another file")
             write_atomically(path, form.encode(text, name))
         except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise OptionError(f"{name} cannot be written ({reason}); give another name") from error
+            why = error.strerror if isinstance(error, OSError) else error
+            raise OptionError(f"{name} cannot be written ({why}); give another name") from error
         self._saved.add(whole)
         self._say(f"written: {name}")
 
