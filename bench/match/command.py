@@ -162,7 +162,7 @@ def main(args: argparse.Namespace) -> int:
             try:
                 _play(args, tournament, show, lambda: _decided(tournament, test))
             except AzError:  # such as a player that does not start
-                if journal is not None:
+                if journal is not None and not tournament.finished:
                     journal.drop_empty()
                 raise
         interrupted = False

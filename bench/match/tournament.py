@@ -138,8 +138,8 @@ class Journal:
 
     def drop_empty(self) -> None:
         """Close it; where it has no games, remove the files and folders that were made for it."""
-        self.close()
-        with contextlib.suppress(OSError):  # somebody else has put something there
+        with contextlib.suppress(OSError):  # somebody else has put something there, or the disk is full
+            self.close()
             for path in () if self.games else self._made:
                 if path.is_dir():
                     path.rmdir()

@@ -94,9 +94,10 @@ class RootMates:
         longest = int(tree.nodes[tree.root]["plies"]) - 2
         if not self._longest:
             self._most = self._nodes + _SHORTEN_NODES
+        refused = self._longest == longest and self._search is None  # a mate whose first move the root does not have
         if self._longest != longest:
             self._search, self._longest = None, longest
-        if longest < 1 or self._nodes >= self._most:
+        if longest < 1 or self._nodes >= self._most or refused:
             self.shortest = True
             return None
         assert self._game.mate_search is not None
@@ -105,6 +106,7 @@ class RootMates:
         verdict = search.advance(_SHORTEN_SLICE)
         self._nodes += search.nodes - before
         if verdict == "mate" and len(search.moves) <= longest and self._sound(search.moves):
+            self._search = None
             return Proof(LOSS, search.moves)
         self.shortest = verdict is not None
         return None

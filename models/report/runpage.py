@@ -66,7 +66,8 @@ examples:
 
 def main(args: argparse.Namespace) -> int:
     path = (args.out or args.run) / RUN_PAGE
-    read_config(args.run / "config.json")  # before a folder is made
+    if args.out is None:
+        read_config(args.run / "config.json")  # before the folder is made
     check_writable(path)
     write_run_page(args.run, path)
     Console(stderr=True).print(f"written: {path}", soft_wrap=True)

@@ -41,7 +41,7 @@ class FakeEngine:
         self._stop = threading.Event()
         self._hit = threading.Event()
         self._closed = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._searching = False
 
     # what can go wrong
     gate: threading.Event | None = None  # ready() waits for it
@@ -171,12 +171,12 @@ class FakeEngine:
     def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
         """Start the thread."""
         self._note("go", str(limits))
-        assert self._thread is None or not self._thread.is_alive(), "two searches at once"
+        assert not self._searching, "two searches at once"
+        self._searching = True
         self._stop.clear()
         self._hit.clear()
         board = self._board
-        self._thread = threading.Thread(target=self._think, args=(board, limits, on_info, on_done), daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._think, args=(board, limits, on_info, on_done), daemon=True).start()
 
     def stop(self) -> None:
         """Noted and obeyed."""
@@ -246,6 +246,7 @@ class FakeEngine:
             best = BestMove(
                 moves[0], reply, resign, lines=lines, nodes=nodes, time_ms=time_ms, messages=told, error=error
             )
+        self._searching = False  # before somebody hears of it, and goes on
         on_done(best)
         if self.twice:
             on_done(best)

@@ -6,6 +6,8 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,3 +168,26 @@ def test_what_is_not_due_would_do_nothing() -> None:
             assert when_due.look(tree, simulations) is None
     assert when_due._spent == always._spent > 0
     assert looked < 100
+
+
+class _Refused:
+    """A mate search that finds at once what the root does not have, as a move that is not searched."""
+
+    nodes, moves = 0, [1, 2, 3]
+
+    def advance(self, nodes: int) -> str:
+        return "mate"
+
+
+def test_a_mate_whose_first_move_is_not_searched_ends_the_shortening(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It went on for ever: the mate was found again, for no nodes."""
+    game = SimpleNamespace(mate_search=lambda line, table, longest: _Refused())
+    monkeypatch.setattr(RootMates, "_sound", lambda self, moves: True)
+    mates: Any = RootMates(game, SHOGI.initial(), 3)  # type: ignore[arg-type]
+    tree = SimpleNamespace(root=0, nodes=[{"plies": 7}])
+    assert mates.shorten(tree).moves == [1, 2, 3]
+    assert not mates.shortest
+    tree.nodes[0]["plies"] = 5  # it was taken: a shorter one is looked for
+    assert mates.shorten(tree).moves == [1, 2, 3]
+    assert mates.shorten(tree) is None  # it was not
+    assert mates.shortest

@@ -31,10 +31,9 @@ const HIGH = 150;
 function dropCovered(texts) {
   const boxes = [];
   for (const text of texts) {
-    const box = text.getBBox();
-    const covered = boxes.some((other) => box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height && other.y < box.y + box.height);
-    if (covered) text.remove();
-    else boxes.push(box);
+    const a = text.getBBox();
+    if (boxes.some((b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height)) text.remove();
+    else boxes.push(a);
   }
 }
 
