@@ -94,7 +94,7 @@ class RootMates:
         longest = int(tree.nodes[tree.root]["plies"]) - 2
         if not self._longest:
             self._most = self._nodes + _SHORTEN_NODES
-        refused = self._longest == longest and self._search is None  # a mate whose first move the root does not have
+        refused = self._longest == longest and self._search is None  # the tree did not take the mate
         if self._longest != longest:
             self._search, self._longest = None, longest
         if longest < 1 or self._nodes >= self._most or refused:

@@ -171,7 +171,7 @@ def test_what_is_not_due_would_do_nothing() -> None:
 
 
 class _Refused:
-    """A mate search that finds at once what the root does not have, as a move that is not searched."""
+    """A mate search that finds a mate at once."""
 
     nodes, moves = 0, [1, 2, 3]
 
@@ -179,7 +179,7 @@ class _Refused:
         return "mate"
 
 
-def test_a_mate_whose_first_move_is_not_searched_ends_the_shortening(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mate_that_the_tree_does_not_take_ends_the_shortening(monkeypatch: pytest.MonkeyPatch) -> None:
     """It went on for ever: the mate was found again, for no nodes."""
     game = SimpleNamespace(mate_search=lambda line, table, longest: _Refused())
     monkeypatch.setattr(RootMates, "_sound", lambda self, moves: True)
