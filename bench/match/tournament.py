@@ -137,10 +137,10 @@ class Journal:
         self._file.close()
 
     def drop_empty(self) -> None:
-        """Close it; where it has no games, remove the files and folders that were made for it."""
+        """Close it, and remove the files and folders that were made for it. Only without games."""
         with contextlib.suppress(OSError):  # somebody else has put something there, or the disk is full
             self.close()
-            for path in () if self.games else self._made:
+            for path in self._made:
                 if path.is_dir():
                     path.rmdir()
                 else:

@@ -232,9 +232,7 @@ def fit(predicted: Predictions) -> Calibration:
     weight, place = weights(predicted), np.rint(2 * predicted.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
     drawn = (place == 1).any()
     best, width = np.array([math.log(0.5) if drawn else -math.inf, math.log(0.5), 0.0]), 1.0
-    changed = (
-        _STEPS if drawn and np.ptp(predicted.pieces) else [0.0]
-    )  # what pieces tell is when a side is held to a draw
+    changed = _STEPS if drawn and np.ptp(predicted.pieces) else [0.0]  # pieces tell draws from wins
     for _ in range(_ROUNDS):
         tried = [best + width * np.array(steps) for steps in product(_STEPS, _STEPS, changed)]
         losses = []

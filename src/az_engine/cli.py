@@ -95,8 +95,8 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
 def run() -> NoReturn:
     """The program: :func:`main`, then the end of the process, also in the middle of a net's loading."""
     status = main()
-    others = [thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()]
-    if any(others) and all(others):
+    daemons = [thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if daemons and all(daemons):
         # The interpreter's own end would unwind each of these threads where it is: within C++ that aborts the process.
         atexit._run_exitfuncs()  # noqa: SLF001  nothing public runs them
         os._exit(status)
