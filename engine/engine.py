@@ -192,7 +192,8 @@ class Engine:
             self._memory.forget()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._memory.tree = self._search = None
-        self._memory.fit(self._game, self.options.hash_mb)
+        batched = self._evaluator is not None and self._evaluator.compiled is None
+        self._memory.fit(self._game, self.options.hash_mb, cached=batched and self.net is not None)
 
     @property
     def _seat(self) -> Seat | None:
@@ -466,7 +467,7 @@ class Engine:
             params,
             window,
             visits=None if visits is None or limits.infinite else max(visits, 1),
-            cache=self._memory.cache if evaluator.info is not None else None,
+            cache=self._memory.cache,
             tables=tables,
             scope=Scope(
                 moves if restricted else None,

@@ -15,7 +15,7 @@ from .leaves.cache import PositionCache
 from .tree.nodes import follow
 from .tree.tree import Tree
 
-_CACHE_SHARE = 1 / 16  # of the memory that goes to the position cache
+_CACHE_SHARE = 1 / 2  # of the memory that goes to the position cache, with nets whose evaluations it keeps
 
 
 class SearchMemory:
@@ -24,23 +24,24 @@ class SearchMemory:
     def __init__(self) -> None:
         self.tree: Tree | None = None
         self.cache: PositionCache | None = None
-        self._size = (0, 0.0)  # bytes, and moves a position
+        self._size = (0, 0.0, False)  # bytes, moves a position, and whether there is a cache
         self._base: State | None = None  # the game up to the tree's base ...
         self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._alone = False  # the net saw no move before it
 
-    def fit(self, game: Game, megabytes: int) -> None:
-        """Have a tree and a cache of so many MiB. Errors: OptionError for more than the machine has."""
+    def fit(self, game: Game, megabytes: int, *, cached: bool) -> None:
+        """Have a tree of so many MiB, or a tree and a cache. Errors: OptionError for more than the machine has."""
         memory, branching = megabytes << 20, game.branching
-        if self.tree is not None and self._size == (memory, branching):
+        if self.tree is not None and self._size == (memory, branching, cached):
             return
         _refuse_too_much(megabytes)
-        self.tree = None  # free the old one's memory before allocating the new one's
+        self.tree = self.cache = None  # free the old ones' memory before allocating the new one's
         points = math.prod(game.planes[1:]) if game.territory is not None else 0
-        self.tree = Tree(int(memory * (1 - _CACHE_SHARE)), points)
-        self.cache = PositionCache(int(memory * _CACHE_SHARE), branching, points)
-        self._size, self._base = (memory, branching), None
+        of_cache = int(memory * _CACHE_SHARE) if cached else 0
+        self.tree = Tree(memory - of_cache, points)
+        self.cache = PositionCache(of_cache, branching, points) if cached else None
+        self._size, self._base = (memory, branching, cached), None
 
     def new_tree(self) -> None:
         """Begin the next search from nothing but the position cache."""

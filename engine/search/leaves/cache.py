@@ -3,8 +3,8 @@
 It keeps what the net says and nothing that depends on what the net does not see, such as Go's komi for many nets: that
 is counted in after every look-up, see ``ownership.apply_rules``.
 
-Priors and values of whole positions, sorted as the tree wants them, lie in a ring of moves; the oldest are overwritten.
-A 64-bit key and the number of legal moves decide a hit.
+The moves of whole positions, sorted and with priors packed as the tree keeps them, lie in a ring, ownerships in
+another; the oldest are overwritten. A 64-bit key and the number of legal moves decide a hit.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from ...games.leaves import Leaves, make_leaves
 from ...games.outcome import RUNNING
 from ...kernels.jit import borrow, device, entry, kernel
-from ..tree.nodes import Ownerships, copy_ownerships, make_ownerships
+from ..tree.nodes import Ownerships, copy_ownerships, make_ownerships, pack_prior, unpack_prior
 
 ENTRY = np.dtype(
-    [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True
-)  # start: of its moves, counted from the first move ever stored
-MOVE = np.dtype([("prior", "f4"), ("move", "u2")], align=True)
+    [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4"), ("number", "u4")], align=True
+)  # start: of its moves, counted from the first move ever stored; number: of the positions stored before it
+MOVE = np.dtype([("move", "u2"), ("prior", "u2")], align=True)
 
 
 @device
@@ -35,10 +35,12 @@ def recall(entries, ring, head, leaves, b):
     e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
     if e.key != leaf.key or e.count != leaf.count or head[0] - e.start > capacity:
         return False
+    if np.uint32(head[1] - np.int64(e.number)) > np.uint32(entries.shape[0] // 2):
+        return False
     for k in range(e.count):
         m = ring[(e.start + k) % capacity]
         leaves.moves[b, k] = m.move
-        leaves.priors[b, k] = m.prior
+        leaves.priors[b, k] = unpack_prior(m.prior)
     leaf.value = e.value
     leaf.draw = e.draw
     return True
@@ -54,18 +56,21 @@ def remember(entries, ring, head, leaves, b):
     e.count = leaf.count
     e.value = leaf.value
     e.draw = leaf.draw
+    e.number = np.uint32(head[1])
     for k in range(leaf.count):
         m = ring[(head[0] + k) % capacity]
         m.move = leaves.moves[b, k]
-        m.prior = leaves.priors[b, k]
+        m.prior = pack_prior(leaves.priors[b, k])
     head[0] += leaf.count
+    head[1] += 1
 
 
 @kernel
 def probe(entries, ring, head, leaves, count):
     """Fill in the known ones of ``count`` leaves and pack the planes of the others to the front.
 
-    entries ENTRY[S], ring MOVE[R], head i8[1]. Reads outcome, key and count; writes moves, priors, value, draw and row.
+    entries ENTRY[S], ring MOVE[R], head i8[2] = moves and positions stored so far. Reads outcome, key and count; writes
+    moves, priors, value, draw and row.
     Returns the number of rows to evaluate.
     """
     entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
@@ -98,7 +103,7 @@ def store(entries, ring, head, leaves, count):
 @cache
 def _entries() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The entry points of ``probe`` and ``store``."""
-    given = np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_leaves(1, 1, 1), 0
+    given = np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(2, np.int64), make_leaves(1, 1, 1), 0
     return entry(probe, *given), entry(store, *given)
 
 
@@ -107,13 +112,13 @@ class PositionCache:
 
     def __init__(self, memory: int, moves_per_position: float = 32.0, points: int = 0) -> None:
         """points: of the board, for which ``ownerships`` may want memory, too."""
-        more = 2 * (points + 5) if points else 0
+        more = points + 5 if points else 0
         positions = max(256, int(memory / (2 * ENTRY.itemsize + moves_per_position * MOVE.itemsize + more)))
         self._ownerships: Ownerships | None = None
         self._mixed = False  # whether positions without ownership are in it
         self._entries = np.zeros(2 * positions, ENTRY)
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
-        self._head = np.zeros(1, np.int64)
+        self._head = np.zeros(2, np.int64)
         self._lock = threading.Lock()
 
     def clear(self) -> None:
@@ -121,13 +126,13 @@ class PositionCache:
         with self._lock:
             self._entries["count"] = 0
             self._entries["key"] = 0
-            self._head[0] = 0
+            self._head[:] = 0
             self._mixed = False
 
     def keep_ownerships(self, points: int) -> None:
         """Keep the ownership of positions, too; forget what was stored without them."""
         if self._ownerships is None or self._ownerships.owners.shape[1] != points:
-            self._ownerships, self._mixed = make_ownerships(len(self._entries), points), True
+            self._ownerships, self._mixed = make_ownerships(len(self._entries) // 2, points), True
         if self._mixed:
             self.clear()
 
@@ -155,4 +160,6 @@ class PositionCache:
             copy_ownerships(ownerships, stored, self._ownerships, self._places(rows["key"][stored]))
 
     def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        return (keys % np.uint64(len(self._entries))).astype(np.int64)
+        """Of the ownerships of positions that are known."""
+        numbers = self._entries["number"][(keys % np.uint64(len(self._entries))).astype(np.int64)]
+        return (numbers % (len(self._entries) // 2)).astype(np.int64)
