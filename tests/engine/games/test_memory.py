@@ -27,20 +27,19 @@ from az_engine.engine.games.outcome import RUNNING
 plain, rng, digest = get_game(sys.argv[1]), np.random.default_rng(1), hashlib.sha256()
 for encoder in ("", *plain.encoders):
     game = plain.using(encoder) if encoder else plain
-    for _ in range(3):
-        line = game.initial()
-        for _ in range(60):
-            moves = np.sort(game.legal_moves(line))
-            code = game.outcome(line)
-            planes = np.zeros((1, *game.planes), np.uint8)
-            game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), planes)
-            actions, counts = np.zeros((1, game.max_moves), np.int32), np.zeros(1, np.int32)
-            game.legal_actions(line, np.array([len(line) - 1]), actions, counts)
-            for part in (moves, code, planes, actions[0, : counts[0]], line["key"] if "key" in line.dtype.names else 0):
-                digest.update(np.ascontiguousarray(part).tobytes())
-            if code != RUNNING or not len(moves):
-                break
-            line = game.play(line, int(moves[rng.integers(len(moves))]))
+    line = game.initial()
+    for _ in range(60):
+        moves = np.sort(game.legal_moves(line))
+        code = game.outcome(line)
+        planes = np.zeros((1, *game.planes), np.uint8)
+        game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), planes)
+        actions, counts = np.zeros((1, game.max_moves), np.int32), np.zeros(1, np.int32)
+        game.legal_actions(line, np.array([len(line) - 1]), actions, counts)
+        for part in (moves, code, planes, actions[0, : counts[0]], line["key"] if "key" in line.dtype.names else 0):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        if code != RUNNING or not len(moves):
+            break
+        line = game.play(line, int(moves[rng.integers(len(moves))]))
 print(digest.hexdigest())
 """
 

@@ -32,7 +32,7 @@ FILES = {
     "secret\nroot:hunter2": "it is not SGF, or is damaged",
     "(;C[hunter2": "it is not SGF, or is damaged",
     "(;SZ[9];B[aa];W[aa]C[hunter2])": "move 2 is illegal",
-    "(;SZ[9];B[hunter2])": "a move that is no point of the board",
+    "(;SZ[9];B[hunter2])": "move 1 is no point of the board",
     "(;SZ[9]AB[hunter2])": "stones are set up on what is no point of the board",
     "(;SZ[9]AB[aa]AW[ab][ba])": "stones are set up without a liberty",
     "(;SZ[hunter2])": "it has a board size that cannot be read",

@@ -307,7 +307,7 @@ class _SgfReader:
             node.move = notation.vertex(_point(value, self._columns, self._rows), self._columns, self._rows)
         except PositionError as error:
             if self._checked:
-                self._spoil(error)
+                self._spoil(DataError(f"move {self._moves_made() + 2} is no point of the board"))
             else:
                 self._fault = self._fault or f"{error}, in a variation"
             node.more = {**node.more, "BW"[colour]: (value,)}
@@ -407,6 +407,7 @@ class _SgfReader:
             return move
 
     def _moves_made(self) -> int:
+        """Before the last one of the main line."""
         return sum(node.move not in ("", SKIP) for node in self._tree.line() if ILLEGAL not in node.more) - 1
 
 

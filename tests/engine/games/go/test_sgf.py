@@ -140,7 +140,7 @@ def test_only_the_last_game_of_a_file_is_cut() -> None:
     [
         ("(;SZ[5];B[aa];W[aa];B[bb])", ("A5",), "move 2 is illegal"),
         ("(;SZ[5];B[aa];B[aa])", ("A5",), "move 2 is illegal"),
-        ("(;SZ[5];B[aa];W[zz])", ("A5",), "a move that is no point of the board"),
+        ("(;SZ[5];B[aa];W[zz])", ("A5",), "move 2 is no point of the board"),
         ("(;SZ[5]AB[x])", (), "stones are set up on what is no point of the board"),
         ("(;SZ[5]AB[aa]AW[ab][ba])", (), "stones are set up without a liberty"),
         ("(;SZ[1])", (), "a board has 2 to 25 lines, not 1"),

@@ -1,0 +1,61 @@
+"""Let KataGo's net count finished games beside ours, by Chinese and by Japanese rules.
+
+python -m tests.protocols.gtp.counts NET --games 100 --size 9 --visits 50 [--gnugo]
+
+Our net plays itself, or GNU Go, until two passes; every second game is one by Japanese rules. Then the games that ended
+so are counted by final_score: once with our net, which says what is dead, once with NET.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+
+from .passes import Program, play
+
+RULES = ("chinese", "japanese")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("net", metavar="NET")
+    parser.add_argument("--games", type=int, default=10)
+    parser.add_argument("--size", type=int, default=9)
+    parser.add_argument("--visits", type=int, default=50)
+    parser.add_argument("--gnugo", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--weights-file", default="")
+    args = parser.parse_args()
+    rng, level = random.Random(args.seed), ["/usr/games/gnugo", "--mode", "gtp", "--level", "8"]
+    counted = dict.fromkeys(RULES, 0)
+    alike = dict.fromkeys(RULES, 0)
+    for rules in RULES:
+        players = [_engine(net, args.visits, args.size, rules) for net in (args.weights_file, args.net)]
+        ours, judge = players
+        theirs = Program([*level, f"--{rules}-rules", "--seed", str(args.seed)], args.size, "") if args.gnugo else ours
+        for number in range(args.games // len(RULES)):
+            colours = ("b", "w") if number % 2 else ("w", "b")
+            moves = play(dict(zip(colours, (ours, theirs), strict=True)), args.size, rng)
+            if [vertex for _, vertex in moves[-2:]] != ["pass"] * 2:
+                continue
+            judge.begin()
+            for colour, vertex in moves:
+                judge.ask(f"play {colour} {vertex}")
+            scores = [player.ask("final_score") for player in (ours, judge)]
+            counted[rules] += 1
+            alike[rules] += scores[0] == scores[1]
+            if scores[0] != scores[1]:
+                print(f"{rules}: {scores[0]}, NET {scores[1]}: {' '.join(' '.join(move) for move in moves)}")
+        print(f"{rules}: {alike[rules]} of {counted[rules]} alike", flush=True)
+        for program in {ours, judge, theirs}:
+            program.close()
+
+
+def _engine(net: str, visits: int, size: int, rules: str) -> Program:
+    options = ["--visits", str(visits), "--threads", "1", "--resign", "0", "--weights-file", net]
+    return Program([sys.executable, "-m", "az_engine", "gtp", *options], size, f"kata-set-rules {rules}")
+
+
+if __name__ == "__main__":
+    main()
