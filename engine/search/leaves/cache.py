@@ -124,8 +124,7 @@ class PositionCache:
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._entries["count"] = 0
-            self._entries["key"] = 0
+            self._entries = np.zeros(len(self._entries), ENTRY)  # quicker, and its memory is committed as it is used
             self._head[:] = 0
             self._mixed = False
 
