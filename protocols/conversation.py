@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..engine.errors import OptionError
 from ..engine.os.process import start_thread
+from ..engine.os.system import few_arenas
 from ..engine.params import EngineOptions
 from .configuration import add_flags, start_values
 from .lines import LineReader, claim_stdout, on_abandoned
@@ -65,6 +66,7 @@ def talk(
     early_s: seconds after which the engine is loaded if no line has asked for it; None: never. prepare: what is done,
     and may take long, before the first line is read.
     """
+    few_arenas()
     writer, begun = claim_stdout(), list[Session[Any]]()
     _end_on_signals(begun)
     on_abandoned(writer.descriptor, partial(_end, begun, Session.hang_up, HANG_UP_PATIENCE_S))
