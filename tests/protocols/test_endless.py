@@ -19,7 +19,7 @@ from .page.test_session import Page
 from .serve.lines import RunningServer
 from .serve.test_web import web
 
-VISITS = 12_000  # some four times as many as one MiB holds
+VISITS = 12_000  # several times as many as one MiB holds
 
 
 def chess_engine(options: EngineOptions) -> Engine:

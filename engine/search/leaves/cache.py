@@ -35,7 +35,7 @@ def recall(entries, ring, head, leaves, b):
     e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
     if e.key != leaf.key or e.count != leaf.count or head[0] - e.start > capacity:
         return False
-    if np.uint32(head[1] - np.int64(e.number)) > np.uint32(entries.shape[0] // 2):
+    if np.uint32(head[1] - np.int64(e.number)) > np.uint32(entries.shape[0] // 2):  # its ownership is overwritten
         return False
     for k in range(e.count):
         m = ring[(e.start + k) % capacity]
@@ -70,8 +70,7 @@ def probe(entries, ring, head, leaves, count):
     """Fill in the known ones of ``count`` leaves and pack the planes of the others to the front.
 
     entries ENTRY[S], ring MOVE[R], head i8[2] = moves and positions stored so far. Reads outcome, key and count; writes
-    moves, priors, value, draw and row.
-    Returns the number of rows to evaluate.
+    moves, priors, value, draw and row. Returns the number of rows to evaluate.
     """
     entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
     planes = leaves.planes
@@ -159,6 +158,6 @@ class PositionCache:
             copy_ownerships(ownerships, stored, self._ownerships, self._places(rows["key"][stored]))
 
     def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Of the ownerships of positions that are known."""
+        """Where the ownerships of known positions lie."""
         numbers = self._entries["number"][(keys % np.uint64(len(self._entries))).astype(np.int64)]
         return (numbers % (len(self._entries) // 2)).astype(np.int64)

@@ -8,24 +8,17 @@ so are counted by final_score: once with our net, which says what is dead, once 
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 
-from .passes import Program, play
+from .passes import Program, parser_of_games, play
 
 RULES = ("chinese", "japanese")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_games(__doc__)
     parser.add_argument("net", metavar="NET")
-    parser.add_argument("--games", type=int, default=10)
-    parser.add_argument("--size", type=int, default=9)
-    parser.add_argument("--visits", type=int, default=50)
-    parser.add_argument("--gnugo", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--weights-file", default="")
     args = parser.parse_args()
     rng, level = random.Random(args.seed), ["/usr/games/gnugo", "--mode", "gtp", "--level", "8"]
     counted = dict.fromkeys(RULES, 0)

@@ -142,15 +142,20 @@ def judged(
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of_games(description: str | None) -> argparse.ArgumentParser:
+    """For a command that has our net play games."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=10)
     parser.add_argument("--size", type=int, default=9)
     parser.add_argument("--visits", type=int, default=50)
     parser.add_argument("--gnugo", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--weights-file", default="")
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    args = parser_of_games(__doc__).parse_args()
     judged(args.games, args.size, args.visits, gnugo=args.gnugo, seed=args.seed, weights=args.weights_file)
 
 

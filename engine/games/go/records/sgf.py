@@ -407,7 +407,7 @@ class _SgfReader:
             return move
 
     def _moves_made(self) -> int:
-        """Before the last one of the main line."""
+        """How many moves the main line has before its last one."""
         return sum(node.move not in ("", SKIP) for node in self._tree.line() if ILLEGAL not in node.more) - 1
 
 
