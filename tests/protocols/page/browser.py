@@ -49,7 +49,18 @@ _PLACE = """(() => { const b = az.board; const n = %s;
   const p = new DOMPoint(x, y).matrixTransform(b.svg.getScreenCTM());
   return [p.x, p.y]; })()"""
 _MIDDLE = """(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "center"});
-  const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"""
+  const r = e.getBoundingClientRect();
+  window.missed = null;
+  addEventListener("pointerdown", (event) => {
+    window.missed = !e.contains(event.target);
+    if (!window.missed) return;
+    const swallow = (later) => { later.preventDefault(); later.stopImmediatePropagation(); };
+    swallow(event);
+    const kinds = ["mousedown", "touchstart", "pointerup", "mouseup", "touchend", "click"];
+    for (const kind of kinds) addEventListener(kind, swallow, { capture: true, passive: false });
+    setTimeout(() => kinds.forEach((kind) => removeEventListener(kind, swallow, true)), 300);
+  }, { capture: true, once: true });
+  return [r.x + r.width / 2, r.y + r.height / 2]; })()"""
 
 
 class Chromium:
@@ -203,8 +214,13 @@ class Browser:
         raise AssertionError(f"{selector} is not reached")
 
     def tap(self, selector: str) -> None:
-        """Click or touch an element."""
-        self._point(*self.do(_MIDDLE % json.dumps(selector)))
+        """Click or touch an element; again if the page has moved it away meanwhile."""
+        for _ in range(10):
+            self._point(*self.do(_MIDDLE % json.dumps(selector)))
+            if not self._holds("window.missed === true"):
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"something lies on {selector}")
 
     def square(self, *names: str) -> None:
         """Click or touch squares, one after the other."""
