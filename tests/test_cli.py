@@ -136,6 +136,7 @@ def help_of(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
     short, everything = help_of("train", "--help"), help_of("train", "--help-all")
     assert len(short.splitlines()) < 80 < len(everything.splitlines())
@@ -144,6 +145,7 @@ def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
     assert re.search(r"--help-all shows \d+ more options", short)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "what", "extra"),
     [
@@ -205,6 +207,7 @@ def test_what_a_shell_completes(words: str, found: list[str]) -> None:
     assert complete(words.split(" ")) == found
 
 
+@pytest.mark.slow
 def test_bash_completes_through_its_script(tmp_path: Path) -> None:
     command = tmp_path / "az-engine"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m az_engine "$@"\n')
@@ -249,6 +252,7 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
     done = run(WITHOUT_TORCH, "train", "--supervised", "nowhere", "--out", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
@@ -257,6 +261,7 @@ def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_without_ray_one_sentence_has_the_command() -> None:
     without = WITHOUT_TORCH.replace("torch", "ray")
     done = run(without, "match", "-A", "uniform", "-B", "uniform", "--visits", "1", "--games", "1", "--ray", "local")

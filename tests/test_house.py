@@ -205,6 +205,7 @@ def test_the_launchers_have_files_for_windows() -> None:
         assert content.count(b"\n") == content.count(b"\r\n")  # cmd loses labels in files with other line ends
 
 
+@pytest.mark.slow
 def test_imports_run_one_way() -> None:
     said = run(Path(sys.executable).with_name("lint-imports"), "--no-cache", cwd=ROOT)
     assert re.search(r"Contracts: \d+ kept, 0 broken", said)
@@ -240,6 +241,7 @@ def words_of(identifier: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", identifier)]
 
 
+@pytest.mark.slow
 def test_identifiers_have_the_words_of_the_glossary() -> None:
     """But for names that users know, such as the option OwnBook, and weights that files know by name."""
     rows = re.findall(r"^ +\| ([a-z, ]+) \| .+ \|$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
@@ -264,6 +266,7 @@ def parameters_of_kernels(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield node.name, len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
 
 
+@pytest.mark.slow
 def test_kernels_take_records_and_not_a_dozen_arrays() -> None:
     offenders, seen = [], 0
     for path in PACKAGED:
@@ -297,6 +300,7 @@ def imports_by_module() -> dict[str, set[str]]:
     return graph
 
 
+@pytest.mark.slow
 def test_no_import_runs_in_a_circle() -> None:
     graph, found = imports_by_module(), set()
     assert "az_engine.engine.errors" in graph["az_engine.cli"]
@@ -380,6 +384,7 @@ def writes_stdout(tree: ast.AST) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_only_lines_writes_to_stdout_in_engine_and_protocols() -> None:
     """And a net's trial, which is a process of its own whose stdout its parent reads."""
     writers = {

@@ -118,6 +118,7 @@ def test_onnxruntime(
     assert all(words in said for words in says), said
 
 
+@pytest.mark.slow
 def test_the_whole_check_plays_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(options()) == 0
     found = findings(capsys)

@@ -66,6 +66,7 @@ def test_a_port_that_another_program_has_is_left_to_it() -> None:
         other.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "text"), [([], "in a program enter the command az-engine-uci"), (["start", "--port", "70000"], "65535")]
 )

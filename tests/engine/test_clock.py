@@ -256,7 +256,7 @@ def test_byoyomi_and_the_worst_delay(byoyomi: int, last: int, expected: float) -
     instability=st.floats(0, 1),
     minimum=st.sampled_from([0, 1_000, 2_000]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_shogi_game_is_lost_on_time(
     left: int, increment: int, byoyomi: int, seed: int, instability: float, minimum: int
 ) -> None:

@@ -185,11 +185,11 @@ def test_a_second_go_ends_the_first(engine: Engine) -> None:
     assert all(len(recorder.answers) == 1 for recorder in recorders)
 
 
-def test_a_thousand_goes(engine: Engine) -> None:
+def test_many_goes(engine: Engine) -> None:
     """Nothing piles up and every go is answered once."""
     engine.set_position(None, [])
     threads = threading.active_count()
-    for i in range(1000):
+    for i in range(200):
         recorder = go(engine, nodes=1 + i % 3)
         assert recorder.done.wait(60)
         assert len(recorder.answers) == 1
@@ -585,6 +585,7 @@ def test_chess960_notation(engine: Engine) -> None:
     assert "e8g8" in engine.legal_moves() or engine.position == "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1"
 
 
+@pytest.mark.slow
 def test_long_games(engine: Engine) -> None:
     assert think(engine, None, SHUFFLE * 150, nodes=100).answer.move is not None
     assert engine.set_position(None, SHUFFLE * 1500) == []

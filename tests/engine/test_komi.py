@@ -76,6 +76,7 @@ def engine_of(net: str) -> Engine:
     return Engine("go9", EngineOptions(weights_file=net, threads=1, batch_size=4, hash_mb=16, int8=False))
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_that_the_net_does_not_see(net: str) -> None:
     """One engine after all settings finds what engines find that know one only."""
     used = engine_of(net)

@@ -104,6 +104,7 @@ def test_supervised_training_is_saved(
     assert saved.step == learner.step == {"measure": 4, "export": 1, "draw": 2}[what]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["publish", "rate", "measure"])
 def test_self_play_is_saved(what: str, signals: StopSignals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = config(ladder={"share": 1.0})
@@ -121,6 +122,7 @@ def test_self_play_is_saved(what: str, signals: StopSignals, tmp_path: Path, mon
     assert again.folder.net_steps[-1] == short.loop.steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_signal_while_kernels_are_compiled_ends_training(
     workers: int, signals: StopSignals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

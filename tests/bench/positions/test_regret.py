@@ -149,6 +149,7 @@ def test_expected_points(game: str, info: PvInfo, expected: float) -> None:
     assert worth(Answer("e2e4", None, (info,), 0.1), get_game(game)) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -128,6 +128,7 @@ def check_like_reference(game: Game, line: State, seed: int, setting: int, visit
     assert_same_tree(search, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", range(len(PARAMS)), ids=PARAMS.keys())
 def test_same_tree_as_the_reference_on_chess(setting: int) -> None:
     for seed, fen in enumerate(POSITIONS.values()):

@@ -283,6 +283,7 @@ def test_lines_of_many_positions_of_go() -> None:
 WALL = "2XO1/2XO1/2XO1/2XO1/2XO1"  # 15 points to 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["", "uniform"])
 @pytest.mark.parametrize(
     ("position", "moves", "nodes", "wanted"),

@@ -133,6 +133,7 @@ def test_a_net_read_back_says_the_same(case: Case, file: Path) -> None:
     assert learner.train_step(case.train.batch(rows(16, case.train)))["loss"] > 0
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit(case: Case, tmp_path: Path) -> None:
     rare = Intervals(measure_minutes=1e9, checkpoint_minutes=1e9)
 

@@ -46,6 +46,7 @@ def test_the_first_position_of_each_game_tells() -> None:
     assert tenth.margin == pytest.approx(1.96 * math.sqrt(0.5) / math.sqrt(2), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_true_chances_are_found_true() -> None:
     """A walk to 0 or 1 whose place is the chance to win: in no tenth is it other than told, however long it stays."""
     source, games = random.Random(4), []
@@ -97,6 +98,7 @@ def made_up(games: int, seed: int, truth: Calibration = TRUTH) -> Iterator[tuple
         yield CHESS, Record.of_line(SHUFFLE[:1], root, result, comments=["", comment])
 
 
+@pytest.mark.slow
 def test_the_fit_finds_the_truth_and_holds_for_games_held_out() -> None:
     said = calibration.collect(made_up(3000, 1))
     fitted, held_out = calibration.cross_fit(said)

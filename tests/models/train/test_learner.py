@@ -303,6 +303,7 @@ class Killed(Exception):
     """What stands for a kill in one process; tests/test_kills.py kills processes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [

@@ -36,7 +36,7 @@ def fuzzed() -> GtpTalk:
     return GtpTalk(nodes_limit=2, move_time=0.001)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(LINE, max_size=10))
 def test_each_command_gets_exactly_one_response_with_its_id(lines: list[str], fuzzed: GtpTalk) -> None:
     commands = [read_command(clean(line.encode("utf-8", "surrogateescape"))) for line in lines]

@@ -335,6 +335,7 @@ def test_comments_of_a_file_come_to_the_page(server: RunningServer, game: str) -
         assert record["hidden"] == 0
 
 
+@pytest.mark.slow
 def test_what_is_no_game_is_one_sentence_and_a_long_list_says_that_it_is_cut(server: RunningServer) -> None:
     with web(server, "/page?game=chess") as client:
         page = Page(client)

@@ -365,6 +365,7 @@ def katago(moves: int, visits: int) -> str:
     return json.dumps({**query, "moves": [["BW"[i % 2], "pass"] for i in range(moves)]})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells at once")
 @pytest.mark.parametrize(
     ("path", "messages"),

@@ -43,7 +43,7 @@ def test_constants() -> None:
 
 
 def test_planes_of_random_games() -> None:
-    for match in itertools.islice(random_positions(random.Random(31), FEW_PLIES), 0, 4000, 3):
+    for match in itertools.islice(random_positions(random.Random(31), FEW_PLIES), 0, 2000, 3):
         ours, theirs = encoded(match), planes(match.board)
         wrong = sorted(set(np.nonzero(ours != theirs)[0].tolist()))
         assert wrong == [], f"planes {wrong} of {match.board.fen()}"
@@ -78,7 +78,7 @@ def test_shorter_history(history: int) -> None:
 
 
 def test_actions_of_random_games() -> None:
-    for match in itertools.islice(random_positions(random.Random(32)), 0, 6000, 3):
+    for match in itertools.islice(random_positions(random.Random(32)), 0, 2000, 3):
         board, ours = match.board, our_actions(match)
         theirs = {internal(board, move): action(board, move) for move in board.legal_moves}
         assert ours == theirs, board.fen()

@@ -16,7 +16,7 @@ START = chess.STARTING_FEN
 
 
 def test_round_trips() -> None:
-    for match in itertools.islice(random_positions(random.Random(4)), 1500):
+    for match in itertools.islice(random_positions(random.Random(4)), 800):
         fen = GAME.format_position(match.line[-1])
         line, notes = (CHESS960 if match.board.chess960 else GAME).parse_position(fen)
         assert notes == []
@@ -125,7 +125,7 @@ def test_huge_counts_saturate() -> None:
 
 
 def test_move_text() -> None:
-    for match in itertools.islice(random_positions(random.Random(6)), 0, 3000, 3):
+    for match in itertools.islice(random_positions(random.Random(6)), 0, 1200, 3):
         state, board = match.line[-1], match.board
         for move in board.legal_moves:
             number = internal(board, move)

@@ -27,7 +27,7 @@ ENDINGS = Path(__file__).parents[3] / "data" / "endings_chess.jsonl"
 
 def test_random_games() -> None:
     keys: dict[int, object] = {}
-    for match in itertools.islice(random_positions(chance(20)), 4000 * TIMES):
+    for match in itertools.islice(random_positions(chance(20)), 2000 * TIMES):
         assert differences(match, keys) == [], match.board.fen()
 
 
@@ -61,6 +61,7 @@ def test_any_men_on_the_board(squares: list[int], pieces: list[str], turn: bool,
     assert differences(Match(board), {}) == []
 
 
+@pytest.mark.slow
 def test_all_chess960_starts() -> None:
     rng = random.Random(5)
     castled = 0

@@ -151,7 +151,7 @@ def test_superko_forbids_lone_stones_too(rules: str) -> None:
     """On 3x3 captures soon bring early boards back: the plane is what the rules forbid."""
     game, rng = get_game("go3"), np.random.default_rng(5)
     lone = 0
-    for _ in range(40):
+    for _ in range(15):
         line = start(3, 0, rules)
         for _ in range(60):
             if game.outcome(line) != RUNNING:

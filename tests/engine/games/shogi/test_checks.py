@@ -49,7 +49,7 @@ def assert_agrees(line: State, path: list[int], plies: int) -> int:
 def test_all_short_mates_and_no_others() -> None:
     rng = random.Random(3)
     found = dict.fromkeys(range(4), 0)
-    for _ in range(30):
+    for _ in range(20):
         for sfen in sharp_positions(rng):
             if rng.random() < 0.06:
                 line = GAME.parse_position(sfen)[0]

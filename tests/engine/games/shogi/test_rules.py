@@ -35,7 +35,7 @@ def played(sfen: str, moves: str) -> State:
 def test_random_games() -> None:
     keys: dict[int, str] = {}
     seen: set[object] = set()
-    for match in itertools.islice(random_positions(chance(21)), 6000 * TIMES):
+    for match in itertools.islice(random_positions(chance(21)), 3000 * TIMES):
         assert differences(match, keys) == [], match.board.sfen()
         seen |= {by_repetition(match), ("declared", bool(match.board.is_nyugyoku())), ("check", match.checks[-1])}
     assert seen >= {RUNNING, DRAW, WIN, LOSS, ("declared", True), ("check", True)}  # else the test has lost its point
@@ -64,7 +64,7 @@ PROBLEMS = (  # of mate, without the attacker's king
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_positions_without_the_attackers_king(problem: str) -> None:
     source, keys = random.Random(9), dict[int, str]()
-    for _ in range(60):
+    for _ in range(20):
         match = Match(problem)
         for _ in range(40):
             assert differences(match, keys) == [], match.board.sfen()

@@ -136,7 +136,7 @@ def rows_of(line: State, moves: NDArray[np.uint16]) -> list[int]:
 def test_features_and_rows() -> None:
     seen: dict[int, object] = {}
     kinds: set[object] = set()
-    for number, (line, board) in enumerate(positions(5, 8, 200)):
+    for number, (line, board) in enumerate(positions(5, 5, 200)):
         found = encoded(line)
         assert found == slow_features(board), board.sfen()
         assert max(found) < FEATURES

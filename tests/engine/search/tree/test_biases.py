@@ -28,6 +28,7 @@ def correcting_search(visits: int) -> Search:
     return search_of(GO, GO.initial(), pure_net(GO.num_actions), CORRECTING, 4, visits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("solver", [True, False])
 def test_same_tree_as_the_reference(batch: int, solver: bool) -> None:

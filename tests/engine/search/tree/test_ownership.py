@@ -143,7 +143,7 @@ def test_averages_are_those_of_a_slow_walk(net: Path, start: str, symmetries: bo
             evaluator,
             SearchParams(symmetries=symmetries, solver=False),
             line,
-            visits=300,
+            visits=120,
             cache=cache,
             scope=Scope(ownership=True),
         )
