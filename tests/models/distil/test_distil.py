@@ -195,6 +195,8 @@ def test_a_compiled_teacher_says_what_it_says_operator_by_operator(teacher: Path
 def test_a_teacher_that_cannot_be_compiled_runs_operator_by_operator(
     teacher: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from torch._dynamo.exc import TorchDynamoException  # takes seconds
+
     def fails(*_: object, **__: object) -> NoReturn:
         raise TorchDynamoException("no headers")
 
