@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from torch._dynamo.exc import TorchDynamoException
 
 from az_engine.cli import main
 from az_engine.engine.games import get_game
