@@ -31,7 +31,7 @@ from .models.foreign.test_lc0 import convolution_net
 from .models.selfplay.test_run import begin, config, environment, games_of, stored, tensors
 from .models.selfplay.test_run import command as train_command
 
-KILLS = int(os.environ.get("AZ_ENGINE_KILLS", "3"))
+KILLS = int(os.environ.get("AZ_ENGINE_KILLS", "2"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + 60 * KILLS)]
 SEED = os.environ.get("AZ_ENGINE_KILLS_SEED", "0")
 STEPS = 60

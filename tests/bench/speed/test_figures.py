@@ -29,12 +29,12 @@ def test_each_bench_of_the_table_is_a_command(bench: str) -> None:
 
 @pytest.mark.slow
 def test_the_command_writes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "BENCHES", ("perft --depth 2", "rules --game go --size 9 --rounds 1"))
+    monkeypatch.setattr(figures, "BENCHES", ("perft --depth 2", "perft --depth 3"))
     assert cli.main(["bench", "figures", "--out", str(tmp_path / "figures.md")]) == 0
     text = (tmp_path / "figures.md").read_text()
     assert f"az-engine {__version__}, 2" in text
     assert re.search(r"^\| `perft --depth 2` \| perft.* \| [\d,.]+ [kM]?nodes/s \|", text, re.MULTILINE)
-    assert "| `rules --game go --size 9 --rounds 1` | " in text
+    assert "| `perft --depth 3` | " in text
 
 
 def test_a_bench_that_fails_ends_the_table(capfd: pytest.CaptureFixture[str]) -> None:

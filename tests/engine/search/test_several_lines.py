@@ -248,9 +248,9 @@ def test_lines_of_many_positions_of_shogi() -> None:
 
 
 def go_positions(seed: int) -> Iterator[tuple[str, str, list[str]]]:
-    """60 of 7x7 and 9x9: random games by many rules and komis, also full boards, after a pass, two turns in a row."""
+    """36 of 7x7 and 9x9: random games by many rules and komis, also full boards, after a pass, two turns in a row."""
     source = random.Random(seed)
-    for number in range(0, 180, 3):
+    for number in range(0, 180, 5):
         size = source.choice((7, 9))
         komi, handicap = source.choice((-20, 0, 5.5, 6.5, 7, 7.5, 7.5, 30)), source.choice((0, 0, 0, 2))
         root = f"{'/'.join([str(size)] * size)} b - {komi} {source.choice(RULE_SETS).name} {handicap} 0"

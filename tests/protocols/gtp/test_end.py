@@ -323,7 +323,7 @@ HANDICAP = ("komi 0.5", "fixed_handicap 4")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("visits", [50, 5000])
+@pytest.mark.parametrize("visits", [50, 2000])
 @pytest.mark.parametrize(
     ("before", "moves"),
     [

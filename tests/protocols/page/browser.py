@@ -20,10 +20,11 @@ from websockets.sync.client import connect
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PROGRAMS = "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"  # the first takes half the time
+CHROMIUM = next(filter(None, map(shutil.which, PROGRAMS)), None)
 IN_CHROMIUM = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium-headless-shell"),
 ]
 PATIENCE_S = 120.0
 LINK: dict[str, Any] = {"open_timeout": PATIENCE_S, "ping_interval": None}  # a busy browser answers no pings

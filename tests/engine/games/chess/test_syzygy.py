@@ -125,7 +125,7 @@ def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
 def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
     """Without tables the rook won 16 of 20 games at 1,000 nodes, none of 16 with two bishops or bishop and knight."""
     source = random.Random(5)
-    for _ in range(4):
+    for _ in range(2):
         board = random_board(men, source)
         while board.turn != chess.WHITE or tables.probe_wdl(board) != 2:
             board = random_board(men, source)
