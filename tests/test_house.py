@@ -395,6 +395,7 @@ def test_only_lines_writes_to_stdout_in_engine_and_protocols() -> None:
     assert writers == {"protocols/lines.py", "engine/nets/onnx/trial.py"}
 
 
+@pytest.mark.slow
 def test_no_place_of_one_machine_is_named() -> None:
     """Absolute paths of a home or of a work place do not belong into a product."""
     texts = [*SOURCES, *ROOT.glob("*.md"), *ROOT.glob("*.toml"), *NETS, ROOT / "Dockerfile", ROOT / "az-engine"]

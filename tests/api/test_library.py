@@ -125,6 +125,7 @@ def test_positions_are_equal_after_the_same_game() -> None:
     assert len({start, az.Position("chess"), start.play("e2e4")}) == 2
 
 
+@pytest.mark.slow
 def test_an_analysis_is_a_context_and_asynchronous(engine: az.Engine) -> None:
     with engine.analysis(az.Position()) as reports:
         first = next(reports)
@@ -493,6 +494,7 @@ def test_the_notebook_carries_what_it_showed() -> None:
     assert "error" not in {output["output_type"] for cell in cells for output in cell["outputs"]}
 
 
+@pytest.mark.slow
 def test_go_is_played_in_a_terminal() -> None:
     command = [sys.executable, str(ROOT / "examples/go_terminal.py"), "9", "0.05"]
     said = "C3\nundo\nZ9\nC3\nquit\n"

@@ -129,6 +129,7 @@ def test_white_gets_what_the_rules_give(net: str) -> None:
 CASES = [(7.5, "chinese"), (0.5, "chinese"), (60, "chinese"), (-60, "japanese"), (6.5, "japanese"), (7.5, "aga")]
 
 
+@pytest.mark.slow
 def test_the_analysis_protocol_mixes_nothing() -> None:
     """One analyst after all queries answers as one that gets only the last."""
     query = {"moves": [["B", "E5"], ["W", "C3"]], "boardXSize": 9, "boardYSize": 9, "maxVisits": 60}
@@ -144,6 +145,7 @@ def test_the_analysis_protocol_mixes_nothing() -> None:
     assert together[3]["winrate"] > 0.98
 
 
+@pytest.mark.slow
 def test_gtp_mixes_nothing() -> None:
     def leads(*settings: str) -> list[float]:
         with GtpTalk(weights_file="", nodes_limit=60, move_time=60.0) as talk:
@@ -162,6 +164,7 @@ def test_gtp_mixes_nothing() -> None:
     assert both[4] == pytest.approx(leads(*last)[0], abs=0.5)
 
 
+@pytest.mark.slow
 def test_the_library_mixes_nothing() -> None:
     with az.Engine("go9", threads=1) as engine:
         found = [engine.analyse(az.Position("go9", komi=k), az.Limits(nodes=400)) for k in (-20, 7, 60, -60)]

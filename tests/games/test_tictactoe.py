@@ -58,6 +58,7 @@ def test_symmetries() -> None:
     assert len({tuple(image) for image in GAME.symmetries.actions.tolist()}) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gumbel", "visits"), [(0, 2000), (9, 6000)])  # halving decides for good by a few visits
 def test_self_play_of_perfect_players_is_drawn(gumbel: int, visits: int) -> None:
     """With the solver and enough visits no net is needed: every move is right, every game is drawn."""

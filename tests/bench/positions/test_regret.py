@@ -75,6 +75,7 @@ def rows(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[dict[str,
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_an_independent_computation(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +127,7 @@ def test_it_goes_on_with_what_it_has(words: list[str], tmp_path: Path, capsys: p
     )  # what it found counts for all
 
 
+@pytest.mark.slow
 def test_the_table_names_players_and_judge(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     text = capsys.readouterr().out

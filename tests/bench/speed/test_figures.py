@@ -37,6 +37,7 @@ def test_the_command_writes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| `perft --depth 3` | " in text
 
 
+@pytest.mark.slow
 def test_a_bench_that_fails_ends_the_table(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(AzError, match=r"bench search --net none\.onnx failed"):
         figures.table(["search --net none.onnx"])

@@ -118,6 +118,7 @@ def test_its_file_says_what_torch_says(case: Case, learner: Learner, file: Path)
         assert np.abs(mine - torchs).max() < (0.2 if whole_numbers else 1e-4)
 
 
+@pytest.mark.slow
 def test_a_net_read_back_says_the_same(case: Case, file: Path) -> None:
     outline, content = read_outline(file)
     found = NetFile(file, content, check_net(outline, case.game))

@@ -262,6 +262,7 @@ def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.
     assert foreign.native_net(path, pytest.fail, int8=True) == kept
 
 
+@pytest.mark.slow
 def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
 
@@ -278,6 +279,7 @@ def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypa
     assert foreign.native_net(path, pytest.fail, int8=True) == kept, "it is tried once"
 
 
+@pytest.mark.slow
 def test_without_the_onnx_package_a_net_stays_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -302,6 +304,7 @@ def test_int8_is_an_option_and_for_cpus(tmp_path: Path, monkeypatch: pytest.Monk
     assert asked == [True, False, False]
 
 
+@pytest.mark.slow
 def test_a_dlshogi_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     evaluator = load_evaluator(str(write(dlshogi_net(), tmp_path / "model.onnx")), SHOGI)

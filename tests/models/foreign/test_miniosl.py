@@ -118,6 +118,7 @@ def test_nets_that_are_not_quite_miniosls(tmp_path: Path, spoil: Callable[[onnx.
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     evaluator = load_evaluator(str(write(net(), tmp_path / "model.onnx")), SHOGI)

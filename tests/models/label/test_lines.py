@@ -38,6 +38,7 @@ def played(game: Game, plies: int, seed: int) -> tuple[State, np.ndarray]:
     return line, np.array(moves, np.uint16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chess", "shogi", "go9"])
 def test_lines_are_legal_and_leave_the_game_at_their_root(name: str) -> None:
     game = get_game(name)

@@ -114,12 +114,14 @@ def test_the_fit_finds_the_truth_and_holds_for_games_held_out() -> None:
     assert all(abs(t.draws_happened - t.draws_predicted) < 0.08 for t in better)
 
 
+@pytest.mark.slow
 def test_without_a_draw_the_spread_is_all() -> None:
     fitted = calibration.fit(calibration.collect(game for game in made_up(1500, 4, Calibration(0.0, 0.6))))
     assert (fitted.half, fitted.pieces) == (0.0, 0.0)
     assert fitted.spread == pytest.approx(0.6, rel=0.15)
 
 
+@pytest.mark.slow
 def test_the_command_reads_records_and_matches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     games = [record for _, record in made_up(60, 2)]
     lost = Record.of_line(SHUFFLE[:1], None, 1, comments=["", "wdl 0 0 1000"], headers={"Termination": "time loss"})

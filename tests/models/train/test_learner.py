@@ -418,6 +418,7 @@ def test_rate_and_batch_may_change_and_the_log_says_so(tmp_path: Path) -> None:
     assert changed[:2] == ["batch was 16, is now 8", "rate was 0.005, is now 0.001"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_minutes", [True, False])
 def test_a_finished_run_that_is_given_more_goes_on_as_if_it_had_had_it_from_the_start(
     by_minutes: bool, tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
@@ -456,6 +457,7 @@ def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
         assert sorted(old.parent.iterdir()) == [other, new]  # a process may just be writing the new one
 
 
+@pytest.mark.slow
 def test_minutes_end_a_run_with_its_schedule(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.tick = 0.01
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=clock))

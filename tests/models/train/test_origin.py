@@ -76,6 +76,7 @@ def test_an_exported_net_comes_back(changes: dict[str, Any], tmp_path: Path) -> 
             assert torch.allclose(ours, theirs, atol=2e-4 * max(1.0, float(theirs.abs().max())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"value_head": "value", "score": False, "policy_filters": 5}], ids=str)
 def test_a_net_for_every_size_of_board_comes_back(changes: dict[str, Any], tmp_path: Path) -> None:
     config = tiny_go(**changes)
@@ -89,6 +90,7 @@ def test_a_net_for_every_size_of_board_comes_back(changes: dict[str, Any], tmp_p
             assert torch.allclose(ours, theirs, atol=2e-4 * max(1.0, float(theirs.abs().max())))
 
 
+@pytest.mark.slow
 def test_an_int8_net_comes_back(tmp_path: Path) -> None:
     """The weights differ from the ones before by half a step of their filter's scale at most."""
     network = lively(tiny(squeeze=4))

@@ -118,6 +118,7 @@ WHOLE = {  # white stones that are dead all over the board, and what is right
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", [(), ("play b pass", "play w pass")])
 @pytest.mark.parametrize(("rows", "scores"), WHOLE.items())
 def test_the_score_and_its_estimate_agree_where_stones_are_dead(

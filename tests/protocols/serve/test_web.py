@@ -345,6 +345,7 @@ def test_a_message_that_is_too_long(server: RunningServer) -> None:
     assert next((code for code in codes if code is not None), None) == 1009  # None: the connection's end overtook it
 
 
+@pytest.mark.slow
 def test_silent_connections_shut_nobody_out(server: RunningServer) -> None:
     ports = (port_of(server), server.server.port)
     with web(server, "/uci") as other:

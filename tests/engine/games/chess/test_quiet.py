@@ -89,7 +89,7 @@ def slow(board: chess.Board, ply: int = 0) -> int:
 @pytest.mark.parametrize("seed", range(2))
 def test_as_a_search_without_cuts(seed: int) -> None:
     chance, boards = random.Random(seed), list[chess.Board]()
-    while len(boards) < 40:
+    while len(boards) < 25:
         board = chess.Board()
         for _ in range(chance.randrange(8, 90)):
             if board.is_game_over():

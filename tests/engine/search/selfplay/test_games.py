@@ -91,6 +91,7 @@ def test_going_on_from_a_kept_state(config: SelfPlayConfig) -> None:
     assert again.finished
 
 
+@pytest.mark.slow
 def test_openings_are_drawn_from_the_net_and_are_no_targets() -> None:
     config = replace(SMALL, opening_moves=3.0, temperature_moves=0, noise_share=0.0, games=32, max_moves=40, visits=4)
     games = play_all(SelfPlay(GO, net(), config, 1, range(400)))
@@ -226,6 +227,7 @@ def test_no_mates_are_looked_for_beside_the_search() -> None:
     replace(SMALL, search=SearchParams(solver=False))
 
 
+@pytest.mark.slow
 def test_memory_and_speed_do_not_depend_on_how_long_it_runs() -> None:
     """Nothing grows: the same arrays after many games, and lists only of games in progress."""
     play = SelfPlay(GO, UniformEvaluator(GO), replace(SMALL, games=16, visits=8), 1)

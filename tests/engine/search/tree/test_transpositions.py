@@ -149,6 +149,7 @@ def test_same_graph_as_the_reference(fen: str, params: SearchParams) -> None:
     assert check(tree, line)[1] == aliases
 
 
+@pytest.mark.slow
 def test_more_positions_are_seen_with_as_many_simulations() -> None:
     line = line_of(POSITIONS["pawns"])
     seen = []
@@ -187,6 +188,7 @@ def test_a_tree_is_the_same_in_any_memory_that_holds_its_nodes() -> None:
         assert (values[0] == values[1]).all()
 
 
+@pytest.mark.slow
 def test_threads_share_positions() -> None:
     line, tree = line_of(ROOKS), Tree(1 << 24)
     search = searched(line, SearchParams(mate_plies=1), 6000, tree, workers=3)
