@@ -115,11 +115,11 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     import torch
 
     from ..foreign.families import convert_file
-    from ..net.torchgraph import TorchGraph
     from ..train.learner import Learner
     from ..train.origin import origin
     from .begin import seeing_rules
     from .run import Distillation
+    from .teacher import teachers
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
     if args.teacher is None:
@@ -131,8 +131,8 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     converted = convert_file(args.teacher)
     if converted.info.encoder != ENCODER:
         raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
-    dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
-    teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(torch.device(args.device)).eval()
+    device = torch.device(args.device)
+    teacher = teachers(onnx.load_from_string(converted.model), device, exact=settings.precision == "fp32")
     learners = [
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets

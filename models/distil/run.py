@@ -1,7 +1,7 @@
 """Distillation: a teacher plays and labels on the training device, networks learn from what is in memory.
 
 Boards of several sizes take turns. While the teacher looks at one group of games and the networks learn, the moves of
-the other groups are played on the CPU.
+the other groups are played on the CPU. On a CPU the teacher looks at the next group while the networks learn.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,18 +22,17 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.os.files import write_atomically
 from ..families.losses import TorchBatch
-from ..net.torchgraph import RecordedGraph, TorchGraph
 from ..train.learner import Learner
 from ..train.log import Log
 from ..train.recorded import RecordedSteps
 from .config import RULES, DistilConfig
-from .games import Games
+from .games import Games, Positions
 from .memory import Memory
+from .teacher import Teacher
 
 _GROUPS = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
 _LOG_SECONDS = 10.0
-_WORTH_COMPILING = 5.0  # minutes of a run
 WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
 
 
@@ -41,10 +40,17 @@ class Board:
     """One size of board: its groups of games and what is known of their positions."""
 
     def __init__(
-        self, game: Game, config: DistilConfig, share: float, teacher: RecordedGraph, executor: Executor, seed: int
+        self,
+        game: Game,
+        config: DistilConfig,
+        share: float,
+        teacher: Teacher,
+        device: torch.device,
+        executor: Executor,
+        seed: int,
     ) -> None:
         """game: with the encoder katago-v7; share: of the memory."""
-        self.teacher, device = teacher, teacher.device
+        self.teacher = teacher
         points = game.num_actions - 1
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), os.cpu_count() or 1
@@ -60,19 +66,32 @@ class Board:
         return self.groups[self.turn]
 
 
+class _Looked(NamedTuple):
+    """A group of games whose positions the teacher looks at."""
+
+    board: Board
+    group: Games
+    at: Positions
+    planes: Tensor
+    outputs: Future[dict[str, Tensor]]
+
+
 class Distillation:
     """A run: the teacher, the boards, and the networks that learn."""
 
     def __init__(
         self,
-        teacher: TorchGraph,
+        teacher: Callable[[], Teacher],
         boards: Sequence[tuple[Game, float]],
         learners: Sequence[Learner],
         config: DistilConfig,
         folder: Path,
         say: Callable[[str], None],
     ) -> None:
-        """boards: games with the encoder katago-v7, and how much of the teacher's time each size gets."""
+        """teacher: makes one for a size of board.
+
+        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets.
+        """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
         self.steps = [RecordedSteps(learner) for learner in learners]
         self.device = learners[0].device
@@ -83,19 +102,11 @@ class Distillation:
         total = sum(share for _, share in boards)
         self.shares = np.array([share / total for _, share in boards])
         seed = learners[0].config.seed
-        pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
-        long = config.minutes > _WORTH_COMPILING
         self.boards = [
-            Board(
-                game,
-                config,
-                share / total,
-                RecordedGraph(teacher, self.device, pool, compiled=long),
-                self.executor,
-                seed,
-            )
-            for game, share in boards
+            Board(game, config, share / total, teacher(), self.device, self.executor, seed) for game, share in boards
         ]
+        self._spent = np.zeros(len(boards))  # points that the teacher has looked at
+        self._beside = ThreadPoolExecutor(1) if self.device.type == "cpu" else None
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""
@@ -110,12 +121,11 @@ class Distillation:
         begun = last_export = last_log = time.monotonic()
         whole = 60 * self.config.minutes
         losses: dict[str, list[Tensor]] = {}
-        spent = np.zeros(len(self.boards))
+        looked = self._look()
         while (seconds := time.monotonic() - begun) < whole and not stop():
-            which = int(np.argmin((spent + 1e-9) / self.shares))
-            board = self.boards[which]
             clock = time.monotonic()
-            fresh = self._label(board)
+            board, fresh = looked.board, self._label(looked)
+            looked = self._look()
             self.spans["labelling"] += time.monotonic() - clock
             for learner in self.learners:
                 learner.progress, learner.seconds = seconds / whole, seconds
@@ -123,7 +133,6 @@ class Distillation:
             for name, loss in self._learn(board, fresh):
                 losses.setdefault(name, []).append(loss)
             self.spans["learning"] += time.monotonic() - clock
-            spent[which] += board.points * len(fresh.planes)
             now = time.monotonic()
             if now - last_log > _LOG_SECONDS:
                 last_log = now
@@ -147,17 +156,30 @@ class Distillation:
         log.write(row)
         self.say(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
 
-    @torch.inference_mode()
-    def _label(self, board: Board) -> TorchBatch:
-        """The teacher looks at a group of games and chooses their moves; the new positions as a batch."""
+    def _look(self) -> _Looked:
+        """Let the teacher begin to look at the next group."""
+        which = int(np.argmin((self._spent + 1e-9) / self.shares))
+        board = self.boards[which]
         group = board.next_group()
         clock = time.monotonic()
         at = group.wait()
         self.spans["waiting"] += time.monotonic() - clock
-        shown_now = (at.planes, at.legal, at.usable, at.temperatures)  # until the next moves begin
-        planes, legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
+        self._spent[which] += board.points * int(at.usable.sum())
+        planes = torch.from_numpy(at.planes).to(self.device, copy=True)
+        if self._beside is not None:
+            return _Looked(board, group, at, planes, self._beside.submit(board.teacher, planes))
+        outputs: Future[dict[str, Tensor]] = Future()
+        with torch.inference_mode():
+            outputs.set_result(board.teacher(planes))
+        return _Looked(board, group, at, planes, outputs)
+
+    @torch.inference_mode()
+    def _label(self, looked: _Looked) -> TorchBatch:
+        """Choose the moves of a group that the teacher has looked at; its new positions as a batch. BLOCKS."""
+        board, group, at, planes, outputs = (*looked[:4], looked.outputs.result())
+        shown_now = (at.legal, at.usable, at.temperatures)  # until the next moves begin
+        legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
         board.labelled += int(at.usable.sum())
-        outputs = board.teacher(planes)
         shown = board.memory.shown(planes)
         policy = outputs["policy"].clone()
         if games := round(self.config.student * len(policy)):

@@ -6,8 +6,6 @@ which the graphs hold in parts.
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +13,6 @@ import onnx
 import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
 from ...engine.errors import NetError
@@ -85,31 +82,18 @@ class TorchGraph(nn.Module):
 
 
 class RecordedGraph:
-    """A :class:`TorchGraph` for one shape of planes, at its first call recorded on a GPU or compiled on a CPU."""
+    """A :class:`TorchGraph` for one shape of planes, recorded on a GPU at its first call."""
 
-    def __init__(self, graph: TorchGraph, device: torch.device, pool: Any = None, *, compiled: bool = False) -> None:
-        """device: where the graph is; pool: memory that several share, whose outputs then hold until one is called.
-
-        compiled: on a CPU by torch's compiler, which takes half a minute; where g++ is missing, operator by operator.
-        """
-        self._graph, self.device, self._pool = graph, device, pool
-        self._compiled = compiled and shutil.which("g++") is not None
+    def __init__(self, graph: TorchGraph, pool: Any = None) -> None:
+        """pool: memory that several share, whose outputs then hold until one is called."""
+        self._graph, self._pool = graph, pool
         self._recorded: Any = None
         self._planes = torch.empty(0)
         self._outputs: dict[str, Tensor] = {}
 
+    @torch.inference_mode()
     def __call__(self, planes: Tensor) -> dict[str, Tensor]:
         """The outputs, which hold until the next call."""
-        if planes.is_cuda:
-            return self._replayed(planes)
-        if self._recorded is None:
-            self._recorded = _compiled(self._graph, planes) if self._compiled else self._graph
-        with torch.no_grad():
-            outputs: dict[str, Tensor] = self._recorded(planes)
-        return outputs
-
-    @torch.inference_mode()
-    def _replayed(self, planes: Tensor) -> dict[str, Tensor]:
         if self._recorded is None:
             self._planes = planes.clone()
             for _ in range(2):  # libraries choose their algorithms
@@ -121,25 +105,6 @@ class RecordedGraph:
         self._planes.copy_(planes)
         self._recorded.replay()
         return self._outputs
-
-
-def _compiled(graph: TorchGraph, planes: Tensor) -> Any:
-    """The graph as one function of planes of that shape, by torch's compiler; itself where that fails."""
-    from torch._dynamo.exc import TorchDynamoException
-
-    with torch.no_grad():
-        graph(planes)  # what is made of the shape
-        compiled = torch.compile(make_fx(graph)(planes), dynamic=False, options={"freezing": True})
-        try:
-            compiled(planes)
-        except TorchDynamoException:
-            print(
-                "the net is not compiled but runs operator by operator, about half as fast: torch's compiler failed; "
-                "it needs g++ and Python's headers (python3-dev)",
-                file=sys.stderr,
-            )
-            return graph
-        return compiled
 
 
 def _as(value: Tensor, dtype: torch.dtype) -> Tensor:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
-import onnx
 import pytest
 import torch
 
@@ -27,8 +24,6 @@ from az_engine.models.families import family_of
 from az_engine.models.families.config import NetConfig
 from az_engine.models.families.tower.config import TowerConfig
 from az_engine.models.families.tower.network import TowerNetwork
-from az_engine.models.foreign.families import convert_file
-from az_engine.models.net.torchgraph import RecordedGraph, TorchGraph
 from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
@@ -173,40 +168,6 @@ def test_a_net_that_looks_at_all_planes_begins_one_that_looks_at_some() -> None:
         expected, ours = (each.eval().outputs(torch.from_numpy(shown)) for each in (wide, learner.averaged))
     assert torch.allclose(expected["policy"].all(), ours["policy"].all(), atol=1e-5)
     assert len(learner.network.config.used_planes) == 32
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="a C++ compiler is not installed: apt install g++")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # within torch
-def test_a_compiled_teacher_says_what_it_says_operator_by_operator(teacher: Path) -> None:
-    graph = TorchGraph(onnx.load_from_string(convert_file(teacher).model)).eval()
-    compiled = RecordedGraph(graph, torch.device("cpu"), compiled=True)
-    random = torch.Generator().manual_seed(2)
-    for _ in range(2):
-        planes = torch.randint(0, 2, (6, katago.NUM_PLANES, 7, 7), generator=random, dtype=torch.uint8)
-        planes[:, 0] = 1
-        with torch.no_grad():
-            expected = graph(planes)
-        for name, values in compiled(planes).items():
-            assert torch.allclose(values, expected[name], rtol=1e-4, atol=1e-4), name
-
-
-def test_a_teacher_that_cannot_be_compiled_runs_operator_by_operator(
-    teacher: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from torch._dynamo.exc import TorchDynamoException  # takes seconds
-
-    def fails(*_: object, **__: object) -> NoReturn:
-        raise TorchDynamoException("no headers")
-
-    monkeypatch.setattr(torch, "compile", lambda *_, **__: fails)
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    graph = TorchGraph(onnx.load_from_string(convert_file(teacher).model)).eval()
-    planes = torch.ones((2, katago.NUM_PLANES, 7, 7), dtype=torch.uint8)
-    answered = RecordedGraph(graph, torch.device("cpu"), compiled=True)(planes)
-    with torch.no_grad():
-        assert torch.equal(answered["policy"], graph(planes)["policy"])
-    assert "python3-dev" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_a_recorded_graph_says_what_a_plain_one_says(tmp_path: Path) -> None:
     device = torch.device("cuda")
     graph = TorchGraph(onnx.load_model_from_string(convert_file(path).model)).to(device).eval()
     pool = torch.cuda.graph_pool_handle()
-    recorded = {lines: RecordedGraph(graph, device, pool) for lines in (7, 9)}
+    recorded = {lines: RecordedGraph(graph, pool) for lines in (7, 9)}
     for seed in range(3):
         for lines, run in recorded.items():
             planes = torch.from_numpy(random_planes(get_game("go").sized(lines).using(ENCODER), 8, seed)).to(device)
