@@ -9,9 +9,11 @@ from pathlib import Path
 
 import onnx
 import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
 from ...engine.nets.onnx.session import raw_session
+from ..net.quantise import quiet
 from ..net.torchgraph import RecordedGraph, TorchGraph
 
 Teacher = Callable[[Tensor], dict[str, Tensor]]  # planes u1[B, C, H, W] -> outputs, which hold until the next call
@@ -50,8 +52,6 @@ class CpuTeacher:
 
 def _in_int8(model: onnx.ModelProto) -> bytes:
     """The model with the trunk's matrix products in int8: weights by column, inputs by what a batch of them spans."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
     constants = {each.name for each in model.graph.initializer}
     products = [
         node
@@ -62,7 +62,7 @@ def _in_int8(model: onnx.ModelProto) -> bytes:
         return bytes(model.SerializeToString())
     for node in products:
         node.name = node.output[0]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, quiet():
         target = Path(folder) / "int8.onnx"
         quantize_dynamic(
             model,

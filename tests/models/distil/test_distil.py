@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 
@@ -20,10 +21,13 @@ from az_engine.models.distil.begin import seeing_rules
 from az_engine.models.distil.command import network
 from az_engine.models.distil.games import Games
 from az_engine.models.distil.memory import Memory
+from az_engine.models.distil.teacher import CpuTeacher
 from az_engine.models.families import family_of
 from az_engine.models.families.config import NetConfig
 from az_engine.models.families.tower.config import TowerConfig
 from az_engine.models.families.tower.network import TowerNetwork
+from az_engine.models.foreign.families import convert_file
+from az_engine.models.net.torchgraph import TorchGraph
 from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
@@ -168,6 +172,25 @@ def test_a_net_that_looks_at_all_planes_begins_one_that_looks_at_some() -> None:
         expected, ours = (each.eval().outputs(torch.from_numpy(shown)) for each in (wide, learner.averaged))
     assert torch.allclose(expected["policy"].all(), ours["policy"].all(), atol=1e-5)
     assert len(learner.network.config.used_planes) == 32
+
+
+def test_a_teacher_on_a_cpu_says_what_torch_says(tmp_path: Path) -> None:
+    """In float32 the same, of convolutions and of a transformer; in int8 nearly so, and with int8 in it."""
+    random = torch.Generator().manual_seed(2)
+    planes = torch.randint(0, 2, (6, katago.NUM_PLANES, 7, 7), generator=random, dtype=torch.uint8)
+    planes[:, 0] = 1
+    for kinds in (("ordinary_block",), ("transformer_attention_block", "transformer_ffn_block")):
+        (tmp_path / "net.bin.gz").write_bytes(to_bytes(random_net(1, 15, kinds)))
+        model = convert_file(tmp_path / "net.bin.gz").model
+        with torch.no_grad():
+            expected = TorchGraph(onnx.load_from_string(model)).eval()(planes)
+        said = {exact: CpuTeacher(onnx.load_from_string(model), 1, exact=exact)(planes) for exact in (True, False)}
+        assert said[True].keys() == expected.keys()
+        for name, values in expected.items():
+            assert torch.allclose(said[True][name], values, rtol=1e-4, atol=1e-4), name
+        change = (said[False]["wdl"].softmax(1) - expected["wdl"].softmax(1)).abs().max()
+        assert change < 0.1
+        assert (change > 1e-5) == ("transformer_ffn_block" in kinds)
 
 
 @pytest.fixture
