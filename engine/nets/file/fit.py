@@ -30,12 +30,11 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     try:
         game = game.using(info.encoder)
     except OptionError as error:
+        if info.boards:
+            _check_board(info, game)
         raise NetError(f"{error}; update az-engine to use this net") from error
-    _, rows, columns = game.planes
-    lines = {rows, columns} if info.boards else {rows}  # of a game with one size of board the rest is compared below
-    if info.planes[0] == game.planes[0] and not lines <= {*info.playable}:
-        boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
-        raise NetError(f"this net plays on {boards}, not on {columns}x{rows}; choose another board or another net")
+    if info.planes[0] == game.planes[0]:
+        _check_board(info, game)
     if info.planes[0] != game.planes[0] or (
         not info.boards and (info.planes, info.actions) != (game.planes, game.num_actions)
     ):
@@ -59,6 +58,15 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     if any(t.element != _FLOAT for t in outline.outputs if t.name in EXTRA):
         raise NetError("the net's outputs 'ownership' and 'score' must be float32")
     return info
+
+
+def _check_board(info: NetInfo, game: Game) -> None:
+    """Errors: NetError where the net does not play on the game's board."""
+    _, rows, columns = game.planes
+    lines = {rows, columns} if info.boards else {rows}  # of a game with one size of board the rest is compared later
+    if not lines <= {*info.playable}:
+        boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
+        raise NetError(f"this net plays on {boards}, not on {columns}x{rows}; choose another board or another net")
 
 
 def _takes(shape: tuple[int, ...], planes: tuple[int, int, int], *, free: bool) -> bool:
