@@ -7,7 +7,6 @@ the other groups are played on the CPU. On a CPU the teacher looks at the next g
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
+from ...engine.kernels.cache import cores
 from ...engine.os.files import write_atomically
 from ..families.losses import TorchBatch
 from ..train.learner import Learner
@@ -53,7 +53,7 @@ class Board:
         self.teacher = teacher
         points = game.num_actions - 1
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
-        count, workers = max(8, config.points // points), os.cpu_count() or 1
+        count, workers = max(8, config.points // points), cores()
         self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_GROUPS)]
         a_position = 8 * points + 40  # bytes, see Memory
         self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, device)
@@ -97,7 +97,7 @@ class Distillation:
         self.device = learners[0].device
         self._random = np.random.default_rng(learners[0].config.seed)
         torch.manual_seed(learners[0].config.seed)
-        self.executor = ThreadPoolExecutor(os.cpu_count() or 1)
+        self.executor = ThreadPoolExecutor(cores())
         self.spans = dict.fromkeys(("waiting", "labelling", "learning"), 0.0)  # seconds since the last row of the log
         total = sum(share for _, share in boards)
         self.shares = np.array([share / total for _, share in boards])
@@ -106,11 +106,13 @@ class Distillation:
             Board(game, config, share / total, teacher(), self.device, self.executor, seed) for game, share in boards
         ]
         self._spent = np.zeros(len(boards))  # points that the teacher has looked at
+        # the teacher's thread; a GPU does what it is given in turn, so there is none
         self._beside = ThreadPoolExecutor(1) if self.device.type == "cpu" else None
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""
-        with contextlib.closing(Log(self.folder / "log.jsonl", 0)) as log, self.executor:
+        teaching = self._beside or contextlib.nullcontext()
+        with contextlib.closing(Log(self.folder / "log.jsonl", 0)) as log, self.executor, teaching:
             self._run(log, stop)
         self.export()
 

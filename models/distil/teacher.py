@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
+from ...engine.kernels.cache import cores
 from ...engine.nets.onnx.session import raw_session
 from ..net.quantise import quiet
 from ..net.torchgraph import RecordedGraph, TorchGraph
@@ -21,14 +21,13 @@ _TRUNK = "block"  # beginning of the names of what is computed in int8; heads st
 
 
 def teachers(model: onnx.ModelProto, device: torch.device, *, exact: bool) -> Callable[[], Teacher]:
-    """Makes a teacher for each size of board; on a CPU one for all, with half of the cores, torch with the others.
+    """Makes a teacher for each size of board; on a CPU one for all, on half of the cores: torch gets the others.
 
     model: of a KataGo net as converted, changed here; exact: in float32. Errors: NetError.
     """
     if device.type == "cpu":
-        cores = os.cpu_count() or 1
-        threads = (cores + 1) // 2
-        torch.set_num_threads(max(1, cores - threads))
+        threads = (cores() + 1) // 2
+        torch.set_num_threads(max(1, cores() - threads))
         teacher = CpuTeacher(model, threads, exact=exact)
         return lambda: teacher
     graph = TorchGraph(model, torch.float32 if exact else torch.bfloat16).to(device).eval()
