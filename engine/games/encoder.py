@@ -45,7 +45,7 @@ class Encoder:
     planes_per_position: int = 0  # the first history * planes_per_position planes show positions, newest first; 0: none
     unused: tuple[int, ...] = ()  # planes that our own nets leave out
     constants: int = 0  # of the last planes, which hold one number each
-    constants_from: Callable[[Any], Any] | None = None  # see games.go.katago.own_constants; None: no such planes
+    planes_from: Callable[[Any, int], Any] | None = None  # of a teacher's planes, see games.go.encoders.katago
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
     planes_version: int = 1
     moves_version: int = 1

@@ -23,7 +23,7 @@ from ..foreign.katago import ENCODER
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LearnerConfig
-from .config import RULES, DistilConfig
+from .config import HISTORY, RULES, DistilConfig
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
 _COMPARED = 512  # positions of each size
@@ -56,6 +56,14 @@ examples:
         metavar="NET",
         help="begin with a net of the same shape, also one that sees stones alone, or a run; default is go-rules",
     )
+    add(
+        "--supervised",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="DATA",
+        help="folders of labelled Go records, of az-engine label, to learn from, too",
+    )
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
     add_flags(parser, DistilConfig)
@@ -78,7 +86,7 @@ def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
         "blocks": blocks,
         "filters": filters,
         "squeeze": squeeze,
-        "history": 5,
+        "history": HISTORY,
         "policy_head": "pooled",
         "policy_filters": max(32, filters // 2),
         "value_filters": 32,
@@ -118,6 +126,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from ..train.learner import Learner
     from ..train.origin import origin
     from .begin import seeing_rules
+    from .records import read_records
     from .run import Distillation
     from .teacher import teachers
 
@@ -146,10 +155,12 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         "nets": args.nets,
         "sizes": args.sizes,
         "squeeze": args.squeeze,
+        "supervised": [str(folder) for folder in args.supervised],
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
     write_atomically(args.out / "config.json", json.dumps(settings_used, indent=1).encode())
-    Distillation(teacher, boards, learners, config, args.out, say).run(stop)
+    records = [read_records(go, folder) for folder in args.supervised]
+    Distillation(teacher, boards, learners, config, args.out, say, records, begun=first is not None).run(stop)
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...engine.settings import check, setting
 
 RULES = "rules"  # the encoder of the networks, which shows komi and rules
+HISTORY = 1  # moves of the past that they are shown: with more, a search meets fewer positions that it knows
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """Games that show a net what it must know: of every strength, komi and rule set, played by a teacher's policy.
 
 Many games of one size run side by side; each step encodes the position after the moves chosen for all of them. A game
-draws its rules, its komi, how widely it chooses moves and how many of them at random, and handicap stones.
+draws its rules, its komi, how widely it chooses moves and how many of them at random, and handicap stones. Some begin
+with a fight, and most are as games are: at a usual komi, moves near the best.
 """
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
@@ -16,19 +18,22 @@ from numpy.typing import NDArray
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import kernel
+from .fights import fight
 
 _RULES = {  # how often a game has them
     "tromp-taylor": 0.2, "chinese-ogs": 0.2, "chinese": 0.1, "aga": 0.05, "new-zealand": 0.05, "japanese": 0.35,
     "aga-button": 0.02, "stone-scoring": 0.015, "ancient-territory": 0.015,
 }  # fmt: skip
 _KOMI = (5.5, 6.0, 6.5, 7.0, 7.0, 7.5, 7.5, 0.5)  # of half of the games at their start
-_CHANGE = 0.15  # chance that komi changes before a move ...
+_USUAL = 0.6  # chance that a game is as games are
+_CHANGE = 0.15  # chance that komi changes before a move of the others ...
 _FAIR, _SPREAD = 0.75, 6.0  # ... mostly to what is fair, give or take so many points
 _WIDE = (-30.0, 40.0)  # ... else to anything in here
 _MOST = 63.5  # greatest komi that a byte of half points shows
 _HANDICAP, _STONES = 0.1, (2, 9)
-_TEMPERATURES = (0.15, 0.5, 0.8, 1.0, 1.2)
-_BLUNDERS = (0.0, 0.0, 0.0, 0.03, 0.1, 0.3)  # chance that a move is any legal one
+_FIGHT = 0.15  # chance that a game begins with a fight
+_TEMPERATURES, _USUAL_TEMPERATURES = (0.15, 0.5, 0.8, 1.0, 1.2), (0.1, 0.2, 0.4, 0.6, 0.8)
+_BLUNDERS, _USUAL_BLUNDERS = (0.0, 0.0, 0.0, 0.03, 0.1, 0.3), (0.0, 0.0, 0.02)  # chance that a move is any legal one
 _OPENING = 0.05  # of the board's points: mean number of first moves drawn widely
 _LONGEST = 1.35  # of the board's points, moves of a game
 
@@ -92,6 +97,13 @@ def _mark_legal(actions: Any, counts: Any, legal: NDArray[np.uint8]) -> None:
             legal[g, legal.shape[1] - 1] = 1
 
 
+def _with_stones(start: str, board: NDArray[np.uint8], side: str) -> str:
+    """An empty board's position, see engine.games.go.notation, with stones u1[H, W] and a side to move."""
+    rows = "/".join("".join("XO."[stone] for stone in row) for row in board)
+    rows = re.sub(r"\.+", lambda empty: str(len(empty[0])), rows)
+    return f"{rows} {side} {start.split(maxsplit=2)[2]}"
+
+
 class _Slice:
     def __init__(self, games: Games, begin: int, end: int, seed: list[int]) -> None:
         self.begin, self.end = begin, end
@@ -106,7 +118,7 @@ class _Slice:
         self._leaves.rows["slot"] = np.arange(count)
         self._leaves.rows["outcome"] = RUNNING
         self._rows = np.arange(count)
-        self._over = np.ones(count, bool)
+        self._over, self._usual = np.ones(count, bool), np.zeros(count, bool)
         self._temperature, self._blunders = np.ones(count, np.float32), np.zeros(count)
         self._opening, self._handicap = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self._end = np.zeros(count, np.int64)
@@ -142,7 +154,7 @@ class _Slice:
 
     def _change_komi(self, going: NDArray[np.bool_], leads: NDArray[np.float32]) -> None:
         """Draw a new komi in some of the games that go on."""
-        changed = np.flatnonzero(going & (self._random.random(len(going)) < _CHANGE))
+        changed = np.flatnonzero(going & ~self._usual & (self._random.random(len(going)) < _CHANGE))
         if not len(changed):
             return
         turn = self._states["turn"][changed, self._at[changed]]
@@ -156,19 +168,23 @@ class _Slice:
         """Begin a game anew."""
         random = self._random
         name = random.choice(list(_RULES), p=np.array(list(_RULES.values())))
-        komi = random.choice(_KOMI) if random.random() < 0.5 else np.round(2 * random.uniform(*_WIDE)) / 2
+        usual = self._usual[i] = random.random() < _USUAL
+        komi = random.choice(_KOMI) if usual or random.random() < 0.5 else np.round(2 * random.uniform(*_WIDE)) / 2
         most = min(_MOST, self._points / 2)
         _, rows, columns = self._game.planes
         territory = self._game.territory
         assert territory is not None
         start = territory.start(columns, rows, float(np.clip(komi, -most, most)), str(name))
+        fights = random.random() < _FIGHT
+        if fights:
+            start = _with_stones(start, fight(rows, random), "bw"[random.integers(2)])
         self._states[i, 0] = self._game.parse_position(start)[0][-1]
         self._at[i] = 0
-        self._temperature[i] = random.choice(_TEMPERATURES)
-        self._blunders[i] = random.choice(_BLUNDERS)
-        self._opening[i] = random.exponential(_OPENING * self._points)
+        self._temperature[i] = random.choice(_USUAL_TEMPERATURES if usual else _TEMPERATURES)
+        self._blunders[i] = random.choice(_USUAL_BLUNDERS if usual else _BLUNDERS)
+        self._opening[i] = 0 if fights else random.exponential(_OPENING * self._points)
         self._handicap[i] = 0
-        if random.random() < _HANDICAP:
+        if random.random() < _HANDICAP and not fights:
             most_stones = max(2, min(_STONES[1], self._points // 20))
             self._handicap[i] = random.integers(_STONES[0], most_stones + 1)
         longest = self._longest if not self._first else int(random.integers(1, self._longest))

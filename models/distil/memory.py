@@ -15,11 +15,13 @@ _SYMMETRIES = 8
 class Memory:
     """A ring of ``capacity`` labelled positions of one size of board."""
 
-    def __init__(self, capacity: int, encoder: Encoder, device: torch.device) -> None:
-        """encoder: of the networks; its ``constants_from`` takes what the teacher sees."""
+    def __init__(self, capacity: int, encoder: Encoder, history: int, device: torch.device) -> None:
+        """encoder: of the networks; its ``planes_from`` takes what the teacher sees. history: moves they are shown."""
         planes, height, width = encoder.planes
         self._lines, self.capacity, self.count, self.written = (height, width), capacity, 0, 0
-        points, constants, self._encoder = height * width, encoder.constants, encoder
+        self.device, self.actions = device, height * width + 1
+        points, constants = height * width, encoder.constants
+        self._encoder, self._history = encoder, history
         self._spatial = planes - constants
 
         def room(*shape: int, dtype: torch.dtype) -> Tensor:
@@ -36,29 +38,34 @@ class Memory:
     def add(self, planes: Tensor, outputs: dict[str, Tensor], usable: Tensor) -> None:
         """Keep positions: planes u1[G, C, H, W] as the teacher sees them, what it said, usable bool[G]."""
         kept = usable.nonzero()[:, 0]
-        count = len(kept)
+        said = {name: output[kept] for name, output in outputs.items()}
+        policy, wdl = said["policy"].softmax(1), said["wdl"].softmax(1)
+        self.keep(self.shown(planes[kept]), policy, wdl, said["score"][:, 0], said["ownership"].flatten(1))
+
+    def keep(self, planes: Tensor, policy: Tensor, wdl: Tensor, score: Tensor, owners: Tensor) -> None:
+        """Keep positions: planes u1[B, C, H, W] as the networks see them, policy f4[B, A], wdl f4[B, 3].
+
+        score f4[B]: the lead of the side to move on the board, in points; owners f4[B, H * W], 1 the side to move's.
+        """
+        count = len(planes)
         at = (self.written + torch.arange(count, device=planes.device)) % self.capacity
-        spatial = planes[kept, : self._spatial].flatten(2)
+        spatial = planes[:, : self._spatial].flatten(2)
         for i in range(self._packed.shape[1]):
             part = spatial[:, _BITS * i : _BITS * (i + 1)]
             self._packed[at, i] = (part << self._shifts[: part.shape[1], None]).sum(1, dtype=torch.uint8)
-        self._constants[at] = self._rule_constants(planes[kept])
-        self._policy[at] = outputs["policy"][kept].softmax(1).to(torch.float16)
-        self._wdl[at] = outputs["wdl"][kept].softmax(1)
-        self._score[at] = outputs["score"][kept, 0]
-        self._owners[at] = (outputs["ownership"][kept].flatten(1) * _OWNER).round().to(torch.int8)
+        self._constants[at] = planes[:, self._spatial :, 0, 0]
+        self._policy[at] = policy.to(torch.float16)
+        self._wdl[at] = wdl
+        self._score[at] = score
+        self._owners[at] = (owners * _OWNER).round().to(torch.int8)
         self.written += count
         self.count = min(self.written, self.capacity)
 
-    def _rule_constants(self, planes: Tensor) -> Tensor:
-        assert self._encoder.constants_from is not None
-        ours: Tensor = self._encoder.constants_from(planes[:, self._spatial :, 0, 0])
-        return ours
-
     def shown(self, planes: Tensor) -> Tensor:
         """The planes u1[B, C, H, W] that the teacher sees as the networks see them."""
-        constants = self._rule_constants(planes)[:, :, None, None].expand(-1, -1, *self._lines)
-        return torch.cat([planes[:, : self._spatial], constants], 1)
+        assert self._encoder.planes_from is not None
+        ours: Tensor = self._encoder.planes_from(planes, self._history)
+        return ours
 
     def draw(self, size: int) -> TorchBatch:
         """``size`` positions, each eighth under one of the board's symmetries."""

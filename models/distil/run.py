@@ -21,13 +21,15 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
 from ...engine.os.files import write_atomically
+from ..data import dataset
 from ..families.losses import TorchBatch
 from ..train.learner import Learner
 from ..train.log import Log
 from ..train.recorded import RecordedSteps
-from .config import RULES, DistilConfig
+from .config import HISTORY, RULES, DistilConfig
 from .games import Games, Positions
 from .memory import Memory
+from .records import remember
 from .teacher import Teacher
 
 _GROUPS = 2  # groups of games of a size: one is played while the other is looked at
@@ -56,7 +58,7 @@ class Board:
         count, workers = max(8, config.points // points), cores()
         self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_GROUPS)]
         a_position = 8 * points + 40  # bytes, see Memory
-        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, device)
+        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, HISTORY, device)
         self.turn = 0
         for group in self.groups:
             group.begin(None, None)
@@ -87,10 +89,13 @@ class Distillation:
         config: DistilConfig,
         folder: Path,
         say: Callable[[str], None],
+        records: Sequence[dataset.Positions] = (),
+        begun: bool = False,
     ) -> None:
         """teacher: makes one for a size of board.
 
-        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets.
+        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. records: labelled
+        before, on boards of those sizes. begun: the networks have learned before. Errors: DataError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
         self.steps = [RecordedSteps(learner) for learner in learners]
@@ -105,9 +110,27 @@ class Distillation:
         self.boards = [
             Board(game, config, share / total, teacher(), self.device, self.executor, seed) for game, share in boards
         ]
+        self._read(records, begun)
         self._spent = np.zeros(len(boards))  # points that the teacher has looked at
         # the teacher's thread; a GPU does what it is given in turn, so there is none
         self._beside = ThreadPoolExecutor(1) if self.device.type == "cpu" else None
+
+    def _read(self, records: Sequence[dataset.Positions], begun: bool) -> None:
+        """Put labelled records into memory. BLOCKS."""
+        first = self.learners[0]
+
+        @torch.no_grad()
+        def draws(planes: Tensor) -> Tensor:
+            with first.autocast():
+                chances: Tensor = first.averaged.outputs(planes)["wdl"].float().softmax(1)
+            return chances[:, 1]
+
+        for positions in records:
+            memory = next((b.memory for b in self.boards if b.game.planes[1:] == positions.game.planes[1:]), None)
+            if memory is None:
+                raise DataError(f"the records are of {positions.board}, which is not among --sizes")
+            self.say(f"reading {positions.description} of {positions.board}")
+            remember(memory, positions, draws if begun else None)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""

@@ -27,8 +27,9 @@ AREA = np.dtype(
         ("region", "i2", (MAX_POINTS,)),  # of a point, -1 = none
         ("begin", "i2", (MAX_POINTS + 1,)),  # of a region's points in ``queue``
         ("vital", "i2", (MAX_POINTS, 4)),  # heads of the chains that a region is vital to, -1 = none
+        ("enemies", "u1", (MAX_POINTS,)),  # by region: whether the other colour has stones in it
         ("spoiled", "u1", (MAX_POINTS,)),  # by region
-        ("visited", "u1", (MAX_POINTS,)),
+        ("visited", "u1", (MAX_POINTS + 1,)),
     ],
     align=True,
 )
@@ -46,17 +47,18 @@ def _touches(b, p, head, colour):
 
 
 @device
-def _find_regions(b, w, colour, suicide):
-    """Fill in the regions of a colour and the chains they are vital to; how many regions."""
+def _find_regions(b, w, colour):
+    """Fill in the regions of a colour; how many."""
     for p in range(b.points):
-        w.visited[p] = 0
+        w.visited[p] = b.colour[p] == colour
         w.region[p] = -1
+    w.visited[b.points] = 1
     count, end = 0, 0
     for start in range(b.points):
         if b.colour[start] != EMPTY or w.visited[start]:
             continue
         w.begin[count] = end
-        done = end
+        done, enemies = end, False
         w.queue[end] = start
         w.visited[start] = 1
         end += 1
@@ -64,62 +66,87 @@ def _find_regions(b, w, colour, suicide):
             point = np.int64(w.queue[done])
             done += 1
             w.region[point] = count
+            enemies |= b.colour[point] != EMPTY
             for k in range(4):
                 q = np.int64(b.near[4 * point + k])
-                if q < b.points and b.colour[q] != colour and not w.visited[q]:
+                if not w.visited[q]:
                     w.visited[q] = 1
                     w.queue[end] = q
                     end += 1
-        for k in range(4):
-            q = np.int64(b.near[4 * start + k])
-            w.vital[count, k] = b.head[q] if b.colour[q] == colour else -1
-            for j in range(k):
-                if w.vital[count, j] == w.vital[count, k]:
-                    w.vital[count, k] = -1
-        for i in range(w.begin[count], end):
-            inside = np.int64(w.queue[i])
-            if suicide or b.colour[inside] == EMPTY:
-                for k in range(4):
-                    if w.vital[count, k] >= 0 and not _touches(b, inside, w.vital[count, k], colour):
-                        w.vital[count, k] = -1
+        w.enemies[count] = enemies
         count += 1
     w.begin[count] = end
     return count
 
 
 @device
-def _drop_once(b, w, count):
-    """Drop the chains with fewer than two vital regions that are not spoiled; whether there were any."""
+def _find_vital(b, w, colour, suicide, r):
+    """Fill in the chains that a region is vital to."""
+    start, left = np.int64(w.queue[w.begin[r]]), 0
+    for k in range(4):
+        q = np.int64(b.near[4 * start + k])
+        head = np.int64(b.head[q]) if b.colour[q] == colour else np.int64(-1)
+        for j in range(k):
+            if w.vital[r, j] == head:
+                head = np.int64(-1)
+        w.vital[r, k] = head
+        if head >= 0:
+            left += 1
+    i = w.begin[r] + 1
+    while left and i < w.begin[r + 1]:
+        inside = np.int64(w.queue[i])
+        i += 1
+        if suicide or b.colour[inside] == EMPTY:
+            for k in range(4):
+                if w.vital[r, k] >= 0 and not _touches(b, inside, w.vital[r, k], colour):
+                    w.vital[r, k] = -1
+                    left -= 1
+
+
+@device
+def _count_vital(b, w, count):
+    """Fill in ``vital_count`` of the regions that are not spoiled; whether a chain has more than one."""
     for p in range(b.points):
         w.vital_count[p] = 0
+    more = False
     for r in range(count):
         if not w.spoiled[r]:
             for k in range(4):
-                if w.vital[r, k] >= 0:
-                    w.vital_count[w.vital[r, k]] += 1
-    dropped = False
-    for p in range(b.points):
-        if w.alive[p] and w.vital_count[p] < 2:
-            w.alive[p] = 0
-            dropped = True
-    return dropped
+                head = np.int64(w.vital[r, k])
+                if head >= 0:
+                    w.vital_count[head] += 1
+                    more |= w.vital_count[head] > 1
+    return more
 
 
 @device
 def _drop_chains(b, w, colour, count):
-    """Benson's iteration over ``count`` regions: what stays in ``alive`` is pass-alive."""
+    """Benson's iteration over ``count`` regions: what stays in ``alive`` is pass-alive; whether anything does.
+
+    Every region touches a chain, so where none stays all are spoiled.
+    """
     for r in range(count):
         w.spoiled[r] = 0
+    if not _count_vital(b, w, count):
+        return False
     for p in range(b.points):
         w.alive[p] = b.colour[p] == colour and b.head[p] == p
-    while _drop_once(b, w, count):
+    while True:
+        dropped = False
         for p in range(b.points):
-            r = w.region[p]
-            if r >= 0 and not w.spoiled[r]:
+            if w.alive[p] and w.vital_count[p] < 2:
+                w.alive[p] = 0
+                dropped = True
+        if not dropped:
+            return True
+        for p in range(b.points):
+            if b.colour[p] == colour and not w.alive[b.head[p]]:
                 for k in range(4):
                     q = np.int64(b.near[4 * p + k])
-                    if b.colour[q] == colour and not w.alive[b.head[q]]:
-                        w.spoiled[r] = 1
+                    if q < b.points and w.region[q] >= 0:
+                        w.spoiled[w.region[q]] = 1
+        if not _count_vital(b, w, count):
+            return False
 
 
 @device
@@ -130,25 +157,33 @@ def _claim(b, w, colour, suicide):
         any_stone |= b.colour[p] == colour
     if not any_stone:
         return
-    count = _find_regions(b, w, colour, suicide)
-    _drop_chains(b, w, colour, count)
-    for p in range(b.points):
-        if b.colour[p] == colour and w.alive[b.head[p]]:
-            w.owner[p] = colour
+    count = _find_regions(b, w, colour)
     for r in range(count):
-        inner, enemies = 0, False
-        for i in range(w.begin[r], w.begin[r + 1]):
-            point = np.int64(w.queue[i])
-            enemies |= b.colour[point] == 1 - colour
-            inside = True
-            for k in range(4):
-                inside &= b.colour[b.near[4 * point + k]] != colour
-            inner += inside
-        whole = not w.spoiled[r] and (inner <= 1 or not enemies)
-        for i in range(w.begin[r], w.begin[r + 1]):
-            point = np.int64(w.queue[i])
-            if whole or (not enemies and w.owner[point] == EMPTY):
-                w.owner[point] = colour
+        _find_vital(b, w, colour, suicide, r)
+    alive = _drop_chains(b, w, colour, count)
+    if alive:
+        for p in range(b.points):
+            if b.colour[p] == colour and w.alive[b.head[p]]:
+                w.owner[p] = colour
+    for r in range(count):
+        safe = alive and not w.spoiled[r] and (not w.enemies[r] or _has_one_eye(b, w, colour, r))
+        if safe or not w.enemies[r]:
+            for i in range(w.begin[r], w.begin[r + 1]):
+                point = np.int64(w.queue[i])
+                if safe or w.owner[point] == EMPTY:
+                    w.owner[point] = colour
+
+
+@device
+def _has_one_eye(b, w, colour, r):
+    """Whether at most one point of a region lies beside no stone of its colour."""
+    inner = 0
+    for i in range(w.begin[r], w.begin[r + 1]):
+        point, inside = np.int64(w.queue[i]), True
+        for k in range(4):
+            inside &= b.colour[b.near[4 * point + k]] != colour
+        inner += inside
+    return inner <= 1
 
 
 @device

@@ -156,7 +156,11 @@ def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, des
     states, first = roots.copy(), games_begin(d["game"], d["ply"])
     states["ko"], states["ply"], states["turn"] = d["ko"], d["ply"], d["turn"] - 1
     states["stones"] = _bitboards(d["stones"], states["stones"].shape[2])
-    states["passes"][1:] = (d["played"][:-1] == points) & (first[1:] < np.arange(1, len(d)))
+    follows = first[1:] < np.arange(1, len(d))
+    states["passes"][1:] = (d["played"][:-1] == points) & follows
+    states["last"][1:] = np.where(follows, d["played"][:-1].astype(np.uint16) + 1, 0)
+    opened = np.flatnonzero((first == np.arange(len(d))) & (games["nopen"] > 0) & (games["nopen"] == d["ply"]))
+    states["last"][opened] = games["open"][opened, games["nopen"][opened] - 1].astype(np.uint16) + 1
     game.normalise(states)
 
     if options.policy == "soft":

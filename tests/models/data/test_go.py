@@ -42,7 +42,7 @@ def test_states_are_those_of_the_game_played_move_by_move() -> None:
         for record in records:
             state = data.states[data.drawn[row]]
             assert data.first[data.drawn[row]] == data.drawn[row] - (len(line) - 1)
-            for field in ("stones", "key", "turn", "ply", "komi", "passes", "rules", "columns", "rows", "ko"):
+            for field in ("stones", "key", "turn", "ply", "komi", "passes", "rules", "columns", "rows", "ko", "last"):
                 assert (state[field] == line[-1][field]).all(), field
             line = GO.play(line, int(record["played"]))
             row += 1

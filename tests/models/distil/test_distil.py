@@ -83,10 +83,9 @@ def test_own_encoder_shows_komi_in_one_byte() -> None:
         planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
         for g, out in zip((theirs, own), planes, strict=True):
             g.encode(start, np.array([0]), np.array([0]), out)
-        memory = Memory(1, own.encoder, torch.device("cpu"))
+        memory = Memory(1, own.encoder, katago.HISTORY, torch.device("cpu"))
         assert (memory.shown(torch.from_numpy(planes[0])).numpy() == planes[1]).all()
-        constants = planes[0][:, katago.SPATIAL :, 0, 0]
-        assert (katago.constants_of_rules(constants) == planes[1][:, katago.SPATIAL :, 0, 0]).all()
+        assert (katago.planes_of_rules(planes[0], katago.HISTORY) == planes[1]).all()
         assert (planes[0][:, : katago.SPATIAL] == planes[1][:, : katago.SPATIAL]).all()
         assert planes[1][0, 27, 0, 0] == min(max(1, 128 - 2 * komi), 255)
 
@@ -103,8 +102,9 @@ def test_memory_gives_back_what_was_said() -> None:
         "score": torch.arange(count, dtype=torch.float32)[:, None],
         "ownership": torch.rand((count, 5, 5), generator=random) * 2 - 1,
     }
-    memory = Memory(100, game.using(katago.RULES).encoder, torch.device("cpu"))
+    memory = Memory(100, game.using(katago.RULES).encoder, katago.HISTORY, torch.device("cpu"))
     memory.add(planes, said, torch.arange(count) % 2 == 0)
+    shown = memory.shown(planes)
     assert memory.count == count // 2
     batch = memory.draw(80)
     seen = set()
@@ -119,7 +119,7 @@ def test_memory_gives_back_what_was_said() -> None:
                 board = board.flip(axis) if symmetry & bit else board
             return board.transpose(-1, -2) if symmetry & 4 else board
 
-        assert (batch.planes[i, : katago.SPATIAL] == turned(planes[row, : katago.SPATIAL])).all()
+        assert (batch.planes[i, : katago.SPATIAL] == turned(shown[row, : katago.SPATIAL])).all()
         policy = said["policy"][row].softmax(0)
         expected = torch.cat([turned(policy[:-1].reshape(5, 5)).flatten(), policy[-1:]])
         assert torch.allclose(batch.probabilities[i], expected, atol=1e-3)

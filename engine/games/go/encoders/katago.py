@@ -34,8 +34,10 @@ Where a pass would end the game and the rules let players pass in agreement, the
 the past.
 
 Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is own komi in half points
-and 128, at most 63 points, and plane 28 is none. They look at 32 of the 42, neither at empty ones nor at plane 26:
-onnxruntime is slow at a first convolution of planes that are no multiple of 16.
+and 128, at most 63 points, and plane 28 is none. Planes 15 and 16 are as plane 14: ladders of older positions would
+take time and tell equal positions apart. Of the past they show as many moves as a net asks for, one in ours. They look
+at 32 of the 42, neither at empty ones nor at plane 26: onnxruntime is slow at a first convolution of planes that are no
+multiple of 16.
 """
 
 from __future__ import annotations
@@ -73,6 +75,7 @@ _UNUSED = (7, 8, 20, 21, 26, 28, 35, 36, 38, 39)  # of RULES
 _KOMI_OFFSET = 1024
 RULES_KOMI, KOMI_UNIT = 128, 40.0  # of RULES: added to komi in half points, and what 1 to a net stands for
 _CLIP = 20
+_OLDER = 2  # positions of the past whose ladders ENCODER shows
 
 
 @device
@@ -144,12 +147,12 @@ def _write_moves(states, newest, oldest, history, points, out, row):
 
 
 @device
-def _write_ladders(states, newest, shown, points, ladder, out, row):
-    """The planes of liberties and ladders, older positions as far as their moves are shown."""
+def _write_ladders(states, newest, older, points, ladder, out, row):
+    """The planes of liberties and ladders; of so many older positions, the others as the one after."""
     victim = 1 - np.int64(states[newest].turn)
     for t in range(3):
         base = (_CAUGHT + t) * points
-        if t <= shown:
+        if t <= older:
             liberties, openings = (_LIBERTIES * points, _OPENINGS * points) if t == 0 else (-1, -1)
             ladders.set_up(ladder, states[newest - t])
             ladders.survey(ladder, out, row, base, liberties, openings, victim)
@@ -186,35 +189,51 @@ def _write_rules(rules, komi, ends, button_left, points, out, row):
 
 
 @device
-def encode_row(work, states, newest, oldest, history, suicidal, out, row):
-    """Write the planes of states[newest] to out[row] (u1[C * H * W]).
+def _write_small_komi(komi, points, out, row):
+    """Komi as RULES shows it, where it stands in two bytes."""
+    byte = min(max(komi, np.int64(1 - RULES_KOMI)), np.int64(RULES_KOMI - 1)) + RULES_KOMI
+    for i in range(points):
+        out[row, _KOMI * points + i] = byte
+        out[row, (_KOMI + 1) * points + i] = 0
 
-    Its game begins at states[oldest]. suicidal: areas are judged as if suicide were legal. work:
-    see :func:`_workspace`; its last part is written.
-    """
-    w, s = work[0][0], states[newest]
-    b, ladder, area = w.board, work[2][0], work[3][0]
-    points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
-    for i in range(NUM_PLANES * points):
-        out[row, i] = 0
-    fill_plane(out, row, 0, points, 1)
-    for p in range(points):
-        if b.colour[p] != EMPTY:
-            out[row, (_OURS if b.colour[p] == turn else _OURS + 1) * points + p] = 1
 
-    button_left = rules & BUTTON != 0
-    ends = s.passes > 0 and not button_left
-    shown = 0
-    if not (ends and rules & FRIENDLY):
-        shown = _write_moves(states, newest, oldest, history, points, out, row)
-    _write_ladders(states, newest, shown, points, ladder, out, row)
-    if w.forbidden != 0:  # or not known
-        _mark_forbidden(states, newest, oldest, b, out, row, _KO * points)
-    if not rules & TERRITORY:
-        _write_area(b, rules, turn, suicidal, area, out, row)
-    komi = _komi_of_mover(s, points)
-    _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
-    work[4][0] = shown
+def _make_row(suicidal: bool, ours: bool) -> Any:
+    """suicidal: areas are judged as if suicide were legal; ours: of RULES."""
+    older = 0 if ours else _OLDER
+
+    @device
+    def encode_row(work, states, newest, oldest, history, out, row):
+        """Write the planes of states[newest] to out[row] (u1[C * H * W]).
+
+        Its game begins at states[oldest]. work: see :func:`_workspace`; its last part is written.
+        """
+        w, s = work[0][0], states[newest]
+        b, ladder, area = w.board, work[2][0], work[3][0]
+        points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
+        for i in range(NUM_PLANES * points):
+            out[row, i] = 0
+        fill_plane(out, row, 0, points, 1)
+        for p in range(points):
+            if b.colour[p] != EMPTY:
+                out[row, (_OURS if b.colour[p] == turn else _OURS + 1) * points + p] = 1
+
+        button_left = rules & BUTTON != 0
+        ends = s.passes > 0 and not button_left
+        shown = 0
+        if not (ends and rules & FRIENDLY):
+            shown = _write_moves(states, newest, oldest, history, points, out, row)
+        _write_ladders(states, newest, min(shown, older), points, ladder, out, row)
+        if w.forbidden != 0:  # or not known
+            _mark_forbidden(states, newest, oldest, b, out, row, _KO * points)
+        if not rules & TERRITORY:
+            _write_area(b, rules, turn, suicidal, area, out, row)
+        komi = _komi_of_mover(s, points)
+        _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
+        work[4][0] = shown
+        if ours:
+            _write_small_komi(komi, points, out, row)
+
+    return encode_row
 
 
 @device
@@ -230,49 +249,40 @@ def _begin(work, states, root):
     ladders.prepare(work[2][0], states[root])
 
 
-@device
-def _key(work, states, newest, history, out, row):
-    w, points, shown = work[0][0], work[0][0].board.points, work[4][0]
-    key = w.forbidden + np.uint64(states[newest].turn)
-    for t in range(min(shown, 2) + 1):
-        key = chain(key, states[newest - t].key ^ np.uint64(states[newest - t].ko + 1))
-    for t in range(shown):
-        key = chain(key, np.uint64(states[newest - t].last))
-    for plane in range(_KOMI, NUM_PLANES):
-        key = chain(key, np.uint64(out[row, plane * points]))
-    return chain(key, np.uint64(0))
+def _make_key(older: int) -> Any:
+    """older: positions of the past whose ladders are shown, at most."""
+
+    @device
+    def key(work, states, newest, history, out, row):
+        w, points, shown = work[0][0], work[0][0].board.points, work[4][0]
+        result = w.forbidden + np.uint64(states[newest].turn)
+        for t in range(min(shown, older) + 1):
+            result = chain(result, states[newest - t].key ^ np.uint64(states[newest - t].ko + 1))
+        for t in range(shown):
+            result = chain(result, np.uint64(states[newest - t].last))
+        for plane in range(_KOMI, NUM_PLANES):
+            result = chain(result, np.uint64(out[row, plane * points]))
+        return chain(result, np.uint64(0))
+
+    return key
 
 
-@device
-def _in_one_byte(points, out, row):
-    """Write komi as RULES shows it, where it stands in two bytes."""
-    komi = 256 * np.int64(out[row, _KOMI * points]) + np.int64(out[row, (_KOMI + 1) * points]) - _KOMI_OFFSET
-    byte = min(max(komi, np.int64(1 - RULES_KOMI)), np.int64(RULES_KOMI - 1)) + RULES_KOMI
-    for i in range(points):
-        out[row, _KOMI * points + i] = byte
-        out[row, (_KOMI + 1) * points + i] = 0
-
-
-def constants_of_rules(constants: Any) -> Any:
-    """The last 20 planes' numbers u1[B, 20] of ENCODER as those of RULES; an array of numpy or a tensor of torch."""
-    result, komi = constants + 0, _KOMI - SPATIAL
-    high, low = constants[:, komi], constants[:, komi + 1]  # high: 4 from 0 on, 3 from -256 on
+def planes_of_rules(planes: Any, history: int) -> Any:
+    """Planes u1[B, 42, H, W] of ENCODER as those of RULES, which show so many moves; of numpy or torch."""
+    result = planes + 0
+    for first in (_MOVES, _PASSES):
+        result[:, first + history : first + HISTORY] = 0
+    result[:, _CAUGHT + 1 : _CAUGHT + 3] = planes[:, _CAUGHT : _CAUGHT + 1]
+    high, low = planes[:, _KOMI], planes[:, _KOMI + 1]  # high: 4 from 0 on, 3 from -256 on
     near = (high == 4) * (low.clip(max=127) + 128) + (high == 3) * (low.clip(min=129) - 128)
-    result[:, komi] = near + (high > 4) * 255 + (high < 3) * 1
-    result[:, komi + 1] = 0
+    result[:, _KOMI] = near + (high > 4) * 255 + (high < 3) * 1
+    result[:, _KOMI + 1] = 0
     return result
 
 
 def _make_encoder(name: str, suicidal: bool) -> Encoder:
     """For boards of the greatest size; suicidal: areas are judged as if suicide were legal."""
     ours = name == RULES
-
-    @device
-    def write_row(work, states, newest, oldest, history, out, row):
-        encode_row(work, states, newest, oldest, history, suicidal, out, row)
-        if ours:
-            _in_one_byte(work[0][0].board.points, out, row)
-
     scale = np.ones(NUM_PLANES, np.float32)
     if ours:
         scale[_KOMI] = 1 / KOMI_UNIT
@@ -280,9 +290,9 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         scale[_KOMI + 1] = 1 / 255
     return make_encoder(
         PLAY._replace(workspace=_workspace, begin=_begin),
-        write_row,
+        _make_row(suicidal, ours),
         action_of,
-        _key,
+        _make_key(0 if ours else _OLDER),
         reads_work=True,
         pattern=pattern,
         name=name,
@@ -293,7 +303,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         plane_scale=scale,
         unused=_UNUSED if ours else (),
         constants=NUM_PLANES - SPATIAL,
-        constants_from=constants_of_rules if ours else None,
+        planes_from=planes_of_rules if ours else None,
         knows_rules=True,
         advise=LADDERS if ours else None,
     )
