@@ -165,14 +165,15 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:
     """Write the int8 files of a run's nets. BLOCKS. Errors: NetError."""
-    from ..families.tower.graph import KEEP_FP32
+    from ..families.tower.graph import FIRST, KEEP_FP32
     from ..foreign.importer import quantised
     from ..foreign.source import Converted
 
     for path in sorted(folder.glob("*_fp32.onnx")):
         outline, content = read_outline(path)
         info = check_net(outline, get_game("go").sized(max(NetInfo.from_metadata(outline.metadata).boards)))
-        int8, compared = quantised(Converted(content, info, (), KEEP_FP32), _COMPARED)
+        keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
+        int8, compared = quantised(Converted(content, info, (), keep, first=FIRST), _COMPARED)
         target = path.with_name(path.name.replace("_fp32", "_int8"))
         write_atomically(target, int8.SerializeToString())
         for each in compared:

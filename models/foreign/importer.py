@@ -166,7 +166,7 @@ def quantised(converted: Converted, count: int) -> tuple[onnx.ModelProto, list[C
             raise NetError("this net has no layers that int8 suits; leave --int8 out")
         keep = tuple({node.name for node in fp32.graph.node}.difference(converted.int8))
         operators = tuple({node.op_type for node in suited})
-    int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators)
+    int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators, first=converted.first)
     compared = []
     for game in boards(info):
         positions = games_of_net(game, running, info, count, 2)

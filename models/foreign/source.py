@@ -28,3 +28,4 @@ class Converted:
     facts: tuple[str, ...]  # what it is, a line each, for people
     keep_fp32: tuple[str, ...] = ()  # nodes that int8 does not suit, by name or, with a dot behind it, its beginning
     int8: tuple[str, ...] | None = None  # names of the only nodes that it does suit; None: all the others
+    first: str = ""  # the first convolution, where int8 suits it, too

@@ -27,6 +27,7 @@ from ...engine.nets.netinfo import PREFIX
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.opinions import expected_points
 from ..data.dataset import Batch
+from .firstlayer import rounded_first
 from .probes import check, run
 
 PERCENTILE = 99.999
@@ -65,14 +66,20 @@ def quantise(
     *,
     keep: tuple[str, ...] = (),
     operators: tuple[str, ...] | None = None,
+    first: str = "",
 ) -> onnx.ModelProto:
     """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W], a set for each size of board.
 
     ``keep``: nodes that stay fp32, by name or (ending in a dot) by the beginning of it; ``operators``: the kinds of
-    nodes that are looked at, None = all that can be int8.
+    nodes that are looked at, None = all that can be int8; ``first``: the first convolution, if it shall be int8, too.
 
-    Errors: NetError when the calibration fails.
+    Errors: NetError when the calibration fails, or the planes do not suit int8.
     """
+    ranges: dict[str, Any] = {}
+    if first:
+        model, tensor, step = rounded_first(model, first, calibration)
+        limits = {"rmin": np.array(0, np.float32), "rmax": np.array(255 * step, np.float32)}
+        ranges = {"TensorQuantOverrides": {tensor: [limits]}}
     prefixes = tuple(k for k in keep if k.endswith("."))
     excluded = [n.name for n in model.graph.node if n.name in keep or n.name.startswith(prefixes)]
     with tempfile.TemporaryDirectory() as folder:
@@ -96,6 +103,7 @@ def quantise(
                         "CalibStridedMinMax": 1,  # sets of the reader at a time, whatever its name says
                         "WeightSymmetric": True,
                         "ActivationSymmetric": False,
+                        **ranges,
                     },
                 )
         except ValueError as error:  # the histogram of a layer that says the same for every position

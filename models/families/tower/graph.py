@@ -21,6 +21,8 @@ KEEP_FP32 = tuple(
     "ownership score wdl value".split()
 )
 
+FIRST = "tower.0"  # the first convolution, of the scaled planes
+
 
 class TowerWriter(GraphWriter):
     """Writes the layers of a network; every method adds nodes and returns the name of the last one's result."""
