@@ -160,7 +160,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
     write_atomically(args.out / "config.json", json.dumps(settings_used, indent=1).encode())
     records = [read_records(go, folder) for folder in args.supervised]
-    Distillation(teacher, boards, learners, config, args.out, say, records, begun=first is not None).run(stop)
+    Distillation(teacher, boards, learners, config, args.out, say, records).run(stop)
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:

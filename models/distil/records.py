@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import isqrt
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
@@ -41,27 +39,13 @@ def read_records(go: Game, folder: Path) -> Positions:
     return replace(positions, sampling=Sampling(history=HISTORY))
 
 
-def remember(memory: Memory, positions: Positions, draws: Callable[[Tensor], Tensor] | None) -> None:
-    """Put all positions into memory. BLOCKS.
-
-    draws: of planes u1[B, C, H, W], the chances of a draw f4[B], which the records do not tell apart; None: none.
-    """
-    for batch, drawable in _batches(positions, memory.device):
-        wdl = batch.wdl
-        if draws is not None and drawable.any():
-            most = 2 * torch.minimum(wdl[:, 0], wdl[:, 2])
-            drawn = torch.minimum(draws(batch.planes), most) * drawable
-            wdl = torch.stack([wdl[:, 0] - drawn / 2, drawn, wdl[:, 2] - drawn / 2], 1)
-        policy = torch.zeros((len(wdl), memory.actions), device=memory.device)
+def remember(memory: Memory, positions: Positions) -> None:
+    """Put all positions into memory. BLOCKS. A draw counts half a win, as in what KataGo's nets say."""
+    for begin in range(0, len(positions), _AT_ONCE):
+        indices = np.arange(begin, min(begin + _AT_ONCE, len(positions)))
+        batch = TorchBatch.of(positions.batch(indices), memory.device)
+        policy = torch.zeros((len(indices), memory.actions), device=memory.device)
         policy.scatter_add_(1, batch.actions, batch.probabilities)
         assert batch.score is not None
         assert batch.ownership is not None
-        memory.keep(batch.planes, policy, wdl, batch.score, batch.ownership.flatten(1))
-
-
-def _batches(positions: Positions, device: torch.device) -> Iterator[tuple[TorchBatch, Tensor]]:
-    """All positions once, and whether komi makes draws possible, bool[B]."""
-    for begin in range(0, len(positions), _AT_ONCE):
-        indices = np.arange(begin, min(begin + _AT_ONCE, len(positions)))
-        komi = positions.states["komi"][positions.drawn[indices]]
-        yield TorchBatch.of(positions.batch(indices), device), torch.from_numpy(komi % 2 == 0).to(device)
+        memory.keep(batch.planes, policy, batch.wdl, batch.score, batch.ownership.flatten(1))

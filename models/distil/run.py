@@ -90,12 +90,11 @@ class Distillation:
         folder: Path,
         say: Callable[[str], None],
         records: Sequence[dataset.Positions] = (),
-        begun: bool = False,
     ) -> None:
         """teacher: makes one for a size of board.
 
         boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. records: labelled
-        before, on boards of those sizes. begun: the networks have learned before. Errors: DataError.
+        before, on boards of those sizes. Errors: DataError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
         self.steps = [RecordedSteps(learner) for learner in learners]
@@ -110,27 +109,19 @@ class Distillation:
         self.boards = [
             Board(game, config, share / total, teacher(), self.device, self.executor, seed) for game, share in boards
         ]
-        self._read(records, begun)
+        self._read(records)
         self._spent = np.zeros(len(boards))  # points that the teacher has looked at
         # the teacher's thread; a GPU does what it is given in turn, so there is none
         self._beside = ThreadPoolExecutor(1) if self.device.type == "cpu" else None
 
-    def _read(self, records: Sequence[dataset.Positions], begun: bool) -> None:
+    def _read(self, records: Sequence[dataset.Positions]) -> None:
         """Put labelled records into memory. BLOCKS."""
-        first = self.learners[0]
-
-        @torch.no_grad()
-        def draws(planes: Tensor) -> Tensor:
-            with first.autocast():
-                chances: Tensor = first.averaged.outputs(planes)["wdl"].float().softmax(1)
-            return chances[:, 1]
-
         for positions in records:
             memory = next((b.memory for b in self.boards if b.game.planes[1:] == positions.game.planes[1:]), None)
             if memory is None:
                 raise DataError(f"the records are of {positions.board}, which is not among --sizes")
             self.say(f"reading {positions.description} of {positions.board}")
-            remember(memory, positions, draws if begun else None)
+            remember(memory, positions)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""

@@ -15,7 +15,6 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.games.go.state import EMPTY
 from az_engine.models.data.games.go import read_shard
-from az_engine.models.data.shards import Records
 from az_engine.models.distil.config import HISTORY
 from az_engine.models.distil.fights import fight
 from az_engine.models.distil.memory import Memory
@@ -62,33 +61,25 @@ def test_fights_leave_every_chain_a_liberty_and_some_few(lines: int) -> None:
 
 
 def test_records_are_learned_from_as_they_were_labelled(tmp_path: Path) -> None:
-    """Their moves, owners, leads and chances; those of a draw are taken from both sides' alike."""
     shutil.copy(SAMPLE, tmp_path)
     positions = read_records(GO, tmp_path)
     memory = Memory(len(positions) + 10, positions.game.encoder, HISTORY, torch.device("cpu"))
-    remember(memory, positions, lambda planes: torch.full((len(planes),), 0.3))
+    remember(memory, positions)
     assert memory.count == len(positions) > 100
     batch = memory.draw(64)
     assert batch.score is not None
     assert batch.ownership is not None
-    drawn = batch.wdl[:, 1]
     by_lead: dict[float, list[np.void]] = {}
     assert torch.allclose(batch.wdl.sum(1), torch.ones(64))
-    d = trained()
-    for row in d:
+    for row in read_shard(SAMPLE, 81)[0]:
         lead = row["lead"] / 100 + (7 if row["turn"] == 1 else -7)
         by_lead.setdefault(round(float(lead), 2), []).append(row)
     for i in range(64):
         same = [row for row in by_lead[round(float(batch.score[i]), 2)] if matches(row, batch.planes[i], i // 8)]
         assert same
-        chance = float(batch.wdl[i, 0] + batch.wdl[i, 1] / 2)
+        chance = float(batch.wdl[i, 0])
         if same[0]["dead"] == 0:
             assert any(abs(chance - row["w"] / 65535) < 1e-3 for row in same)
-            assert abs(float(drawn[i]) - min(0.3, 2 * chance, 2 - 2 * chance)) < 1e-3
-
-
-def trained() -> Records:
-    return read_shard(SAMPLE, 81)[0]
 
 
 def matches(row: np.void, planes: torch.Tensor, symmetry: int) -> bool:
