@@ -1,12 +1,13 @@
 """Counting a position, by area or territory: with every stone alive, as Tromp-Taylor counts, or without dead stones.
 
 Which stones are dead is for the players to agree on, or for a net to say: a chain is dead where the net expects its
-points to become the opponent's. Without such an output every stone on the board counts as alive.
+points to become the opponent's, but in a seki that shows without reading. Without such an output every stone on the
+board counts as alive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,10 @@ class GoTerritory(Territory):
             return mean if board[min(chain)] == state["turn"] else -mean
 
         doubtful = [chain for chain in self.chains(state) if owned(chain) < 0]
+        if doubtful:
+            sekis = _plain_sekis(board, int(state["columns"]))
+            safe = [chain for chain, others in sekis if others.isdisjoint(doubtful)]
+            doubtful = [chain for chain in doubtful if chain not in safe]
         sure = [chain for chain in doubtful if owned(chain) < _DEAD]
         if lead is None or len(sure) == len(doubtful):
             return sure
@@ -177,6 +182,33 @@ def _regions(values: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
         seen |= region
         results.append(frozenset(region))
     return results
+
+
+def _plain_sekis(board: NDArray[np.uint8], columns: int) -> Iterator[tuple[frozenset[int], set[frozenset[int]]]]:
+    """The chains in sekis that show without reading, each with those that it and its enemy touch, which must be alive.
+
+    Two chains have an eye of one point each, or none, and share the rest of their liberties, at least two liberties
+    each: whoever fills the last shared one is taken. Nobody else may touch what they share: it could connect.
+    """
+    chains = [region for region in _regions(board, columns) if board[min(region)] != EMPTY]
+    of = {p: chain for chain in chains for p in chain}
+    beside = [frozenset(_near(p, columns, len(board))) for p in range(len(board))]
+    touching = [{of[q] for q in beside[p] if q in of} for p in range(len(board))]
+    liberties = {chain: frozenset().union(*(beside[p] for p in chain)).difference(of) for chain in chains}
+
+    def eyes(chain: frozenset[int]) -> set[int]:
+        return {p for p in liberties[chain] if touching[p] == {chain} and beside[p] <= chain}
+
+    for one in chains:
+        shared = liberties[one] - eyes(one)
+        others = {chain for p in shared for chain in touching[p]} - {one}
+        if len(others) != 1 or not 2 <= len(liberties[one]) <= len(shared) + 1:
+            continue
+        (other,) = others
+        closed = all(beside[p] <= one | other | shared for p in shared)
+        alike = len(liberties[other]) == len(liberties[one]) and liberties[other] - eyes(other) == shared
+        if closed and alike and board[min(one)] != board[min(other)]:
+            yield one, {chain for p in one | other for q in beside[p] if (chain := of.get(q, one)) not in (one, other)}
 
 
 def _seki(board: NDArray[np.uint8], owner: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
