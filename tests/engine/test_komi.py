@@ -46,13 +46,13 @@ SETTINGS = [  # of one board: komi, rules, handicap; none of them is in the plan
 ]
 
 
-@pytest.fixture(scope="module", params=["own", "go-rules", "counting", "silent", "katago"])
+@pytest.fixture(scope="module", params=["own", "go-stones", "counting", "silent", "katago"])
 def net(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("net")
     if request.param == "own":
         return ""
-    if request.param == "go-rules":
-        return "go-rules"
+    if request.param == "go-stones":
+        return "go-stones"
     if request.param == "katago":
         path = folder / "random.bin.gz"
         path.write_bytes(to_bytes(random_net(1, 11, ("ordinary_block",))))
@@ -113,7 +113,7 @@ def test_a_great_komi_decides(net: str, komi: str, low: float, high: float) -> N
 
 def test_white_gets_what_the_rules_give(net: str) -> None:
     """Points for handicap stones, and by territory rules the stones played, count as komi does."""
-    if net == "go-rules" or "random" in net:
+    if not net or "random" in net:
         pytest.skip("its planes show the rules")
     engine = engine_of(net)
 
@@ -231,9 +231,9 @@ def sampled() -> list[np.ndarray]:
 
 @pytest.mark.slow
 def test_chances_are_about_those_of_a_net_that_sees_komi() -> None:
-    """Our net beside KataGo's g170-b6c96; docs/nets.md quotes what ``-rP`` shows."""
+    """``go-stones`` beside KataGo's g170-b6c96; docs/reference/nets.md quotes what ``-rP`` shows."""
     path = foreign("nets/g170-b6c96-s175395328-d26788732.bin.gz")
-    own, judge, lines = (*(RawNet(net, get_game("go9"), 8) for net in ("", str(path))), sampled())
+    own, judge, lines = (*(RawNet(net, get_game("go9"), 8) for net in ("go-stones", str(path))), sampled())
     print(f"{len(lines)} positions, mean difference of the expected score from g170-b6c96's, in points of 100")
     differences = {}
     for komi in KOMIS:

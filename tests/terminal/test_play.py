@@ -279,8 +279,8 @@ def test_by_a_pipe() -> None:
         ("--net .", "'.' is no folder of a self-play run"),
         ("--net game.pgn", "'game.pgn': this is not an ONNX file or it is damaged"),
         ("--net chess-conv --game shogi", "cannot read the net 'chess-conv': there is no such file"),
-        ("--game go --size 25", "this net plays on 9x9, 19x19, not on 25x25"),
-        ("--game go --size 25 --net go-rules", "this net plays on 7x7, 9x9, 13x13, 19x19, not on 25x25"),
+        ("--game go --size 25", "this net plays on 7x7, 9x9, 13x13, 19x19, not on 25x25"),
+        ("--game go --size 25 --net go-stones", "this net plays on 9x9, 19x19, not on 25x25"),
     ],
 )
 def test_a_net_that_cannot_play_ends_it_before_the_board(
