@@ -54,7 +54,7 @@ examples:
         "--init",
         type=Path,
         metavar="NET",
-        help="begin with a net of the same shape, also one that sees stones alone, or a run; default is the net inside the package",
+        help="begin with a net of this shape, which may see stones alone, or a run; default: the package's own",
     )
     add(
         "--supervised",
