@@ -134,6 +134,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     if args.teacher is None:
         raise OptionError("give a KataGo net to learn from, as in: az-engine distil b10c384.bin.gz --out RUN")
     go = get_game("go")
+    records = [read_records(go, folder) for folder in args.supervised]
     student = go.sized(19).using(RULES)
     largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
     first = None if args.init is None else seeing_rules(origin(args.init, largest), student)
@@ -159,7 +160,6 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
     write_atomically(args.out / "config.json", json.dumps(settings_used, indent=1).encode())
-    records = [read_records(go, folder) for folder in args.supervised]
     Distillation(teacher, boards, learners, config, args.out, say, records).run(stop)
 
 

@@ -1,14 +1,16 @@
-"""Let KataGo's net count finished games beside ours, by Chinese and by Japanese rules.
+"""Let KataGo's net, or KataGo, count finished games beside our net, by Chinese and by Japanese rules.
 
 python -m tests.protocols.gtp.counts NET --games 100 --size 9 --visits 50 [--gnugo]
+python -m tests.protocols.gtp.counts "katago gtp -config CONFIG -model NET" --games 100
 
 Our net plays itself, or GNU Go, until two passes; every second game is one by Japanese rules. Then the games that ended
-so are counted by final_score: once with our net, which says what is dead, once with NET.
+so are counted by final_score: once with our net, which says what is dead, once with NET, or by that program.
 """
 
 from __future__ import annotations
 
 import random
+import shlex
 import sys
 
 from .passes import Program, parser_of_games, play
@@ -18,7 +20,7 @@ RULES = ("chinese", "japanese")
 
 def main() -> None:
     parser = parser_of_games(__doc__)
-    parser.add_argument("net", metavar="NET")
+    parser.add_argument("net", metavar="NET", help="a net, or a program that speaks GTP: a command with arguments")
     args = parser.parse_args()
     rng, level = random.Random(args.seed), ["/usr/games/gnugo", "--mode", "gtp", "--level", "8"]
     counted = dict.fromkeys(RULES, 0)
@@ -46,6 +48,8 @@ def main() -> None:
 
 
 def _engine(net: str, visits: int, size: int, rules: str) -> Program:
+    if len(command := shlex.split(net)) > 1:
+        return Program(command, size, f"kata-set-rules {rules}")
     options = ["--visits", str(visits), "--threads", "1", "--resign", "0", "--weights-file", net]
     return Program([sys.executable, "-m", "az_engine", "gtp", *options], size, f"kata-set-rules {rules}")
 

@@ -197,13 +197,14 @@ def test_a_lower_bound_rises_with_the_visits(net: Path) -> None:
 
 
 def test_seki_lives_and_the_score_is_the_search_s() -> None:
-    """With our own net: one evaluation of the root takes white's stones in the corner for dead, B+4.
+    """With ``go-stones``: one evaluation of the root takes white's stones in the corner for dead, B+4.
 
-    It is W+11. An int8 net says not quite the same on all processors, so a hundred visits say 8.4 to 11 of them.
+    It is W+11. An int8 net says not quite the same on all processors, so a hundred visits say 8.4 to 11 of them. The
+    default expects W+5.5.
     """
     rows = [".OO.XXXX.", "OOOOXXXXX", "XXXXOOOOO", *["...XO...."] * 6]
     text = "/".join(re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in rows)
-    engine = Engine("go9", EngineOptions(threads=1, hash_mb=16))
+    engine = Engine("go9", EngineOptions(weights_file="go-stones", threads=1, hash_mb=16))
     for rules in ("chinese", "tromp-taylor"):
         engine.set_position(f"{text} b - 7 {rules}", [])
         found = engine.estimate()
