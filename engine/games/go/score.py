@@ -187,8 +187,9 @@ def _regions(values: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
 def _plain_sekis(board: NDArray[np.uint8], columns: int) -> Iterator[tuple[frozenset[int], set[frozenset[int]]]]:
     """The chains in sekis that show without reading, each with those that it and its enemy touch, which must be alive.
 
-    Two chains have an eye of one point each, or none, and share the rest of their liberties, at least two liberties
-    each: whoever fills the last shared one is taken. Nobody else may touch what they share: it could connect.
+    Two chains have an eye of one point each and share the rest of their liberties: whoever fills the last shared one is
+    taken, and leaves the other a second eye. Nobody else may touch what they share: it could connect. Chains without
+    eyes have to be read, for a few stones may be sacrificed.
     """
     chains = [region for region in _regions(board, columns) if board[min(region)] != EMPTY]
     of = {p: chain for chain in chains for p in chain}
@@ -202,7 +203,7 @@ def _plain_sekis(board: NDArray[np.uint8], columns: int) -> Iterator[tuple[froze
     for one in chains:
         shared = liberties[one] - eyes(one)
         others = {chain for p in shared for chain in touching[p]} - {one}
-        if len(others) != 1 or not 2 <= len(liberties[one]) <= len(shared) + 1:
+        if len(others) != 1 or len(liberties[one]) != len(shared) + 1:
             continue
         (other,) = others
         closed = all(beside[p] <= one | other | shared for p in shared)

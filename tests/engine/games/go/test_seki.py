@@ -22,6 +22,17 @@ SEKIS = {  # the chains that nobody can take, by one of their points
     ("OOO.XXXX.", "OOOOXXXXX", "XXXXOOOOO", *_WALLS): set(),  # white has no eye
     (".OO.XXXXX", "OOOOXXXXX", "XXXXOOOOO", *_WALLS): set(),  # black has none
     (".OO.XXXX.", "OOOOXXXXX", "XXX.OOOOO", *_WALLS): set(),  # white has a liberty more
+    (
+        "X.XX.....",
+        "XX.X..XXX",
+        "OOX.XXX.X",
+        "OXXXX..X.",
+        "OOOOOXXX.",
+        "XOXXOOXXX",
+        "XXXOOOOXO",
+        "X.XXXO.OO",
+        "XO.XOOO.O",
+    ): set(),  # white sacrifices B1
     (".OO.O.XX.", "OOOOXXXXX", "XXXXOOOOO", *_WALLS): set(),  # white's stone between them belongs to another chain
 }
 
@@ -47,7 +58,7 @@ def spared(line: State, game: Game) -> list[frozenset[int]]:
 @pytest.mark.parametrize("rows", SEKIS)
 def test_who_cannot_be_taken_is_not_dead(rows: tuple[str, ...]) -> None:
     found = spared(state_of(rows), GO)
-    assert {point for point in (0, 1, 4) if any(point in chain for chain in found)} == SEKIS[rows]
+    assert {point for point in (0, 1, 4, 63) if any(point in chain for chain in found)} == SEKIS[rows]
 
 
 def test_a_dead_wall_ends_it() -> None:
