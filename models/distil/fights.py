@@ -17,12 +17,8 @@ _STONES = 0.08  # of the board's points: mean number of stones elsewhere
 
 
 def fight(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
-    """u1[H, W] of BLACK, WHITE and EMPTY; every chain has a liberty."""
-    while True:
-        board = _drawn(lines, random)
-        if _settled(board):
-            break
-    board = np.rot90(board, int(random.integers(4)))
+    """u1[H, W] of BLACK, WHITE and EMPTY; a chain may be without a liberty, then draw again."""
+    board = np.rot90(_drawn(lines, random), int(random.integers(4)))
     if random.random() < 0.5:
         board = board.T
     if random.random() < 0.5:
@@ -62,18 +58,3 @@ def _drawn(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
     count = min(int(random.exponential(_STONES * board.size)), len(elsewhere) // 2)
     board.ravel()[random.choice(elsewhere, count, replace=False)] = random.integers(0, 2, count)
     return board
-
-
-def _settled(board: NDArray[np.uint8]) -> bool:
-    """Whether every chain has a liberty."""
-    padded = np.pad(board, 1, constant_values=EMPTY + 1)
-    free = np.zeros(padded.shape, bool)  # stones of chains that are known to have one
-    core = free[1:-1, 1:-1]
-    sides = (np.s_[:-2, 1:-1], np.s_[2:, 1:-1], np.s_[1:-1, :-2], np.s_[1:-1, 2:])
-    known = 0
-    while True:
-        for side in sides:
-            core |= (board != EMPTY) & ((padded[side] == EMPTY) | (free[side] & (padded[side] == board)))
-        if int(core.sum()) == known:
-            return known == int((board != EMPTY).sum())
-        known = int(core.sum())

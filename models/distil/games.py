@@ -7,6 +7,7 @@ with a fight, and most are as games are: at a usual komi, moves near the best.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.errors import PositionError
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import kernel
@@ -176,9 +178,7 @@ class _Slice:
         assert territory is not None
         start = territory.start(columns, rows, float(np.clip(komi, -most, most)), str(name))
         fights = random.random() < _FIGHT
-        if fights:
-            start = _with_stones(start, fight(rows, random), "bw"[random.integers(2)])
-        self._states[i, 0] = self._game.parse_position(start)[0][-1]
+        self._states[i, 0] = self._fight(start) if fights else self._game.parse_position(start)[0][-1]
         self._at[i] = 0
         self._temperature[i] = random.choice(_USUAL_TEMPERATURES if usual else _TEMPERATURES)
         self._blunders[i] = random.choice(_USUAL_BLUNDERS if usual else _BLUNDERS)
@@ -191,6 +191,16 @@ class _Slice:
         self._end[i] = longest
         if i == len(self._rows) - 1:
             self._first = False
+
+    def _fight(self, start: str) -> np.void:
+        """The State of an empty board's position with a fight on it."""
+        random, lines = self._random, self._game.planes[1]
+        found: np.void | None = None
+        while found is None:
+            with contextlib.suppress(PositionError):  # a chain has no liberty
+                text = _with_stones(start, fight(lines, random), "bw"[random.integers(2)])
+                found = self._game.parse_position(text)[0][-1]
+        return found
 
     def _take_turns(self, going: NDArray[np.bool_]) -> None:
         """Let black play on where it is to have handicap stones: white's move becomes a change of the side to move."""

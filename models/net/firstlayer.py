@@ -24,7 +24,7 @@ class FirstLayer(NamedTuple):
 
     model: onnx.ModelProto
     tensor: str  # the scaled planes
-    step: float  # they are multiples of it
+    greatest: float  # that a byte holds of them
 
 
 def rounded_first(model: onnx.ModelProto, name: str, calibration: list[NDArray[np.uint8]]) -> FirstLayer:
@@ -51,7 +51,7 @@ def rounded_first(model: onnx.ModelProto, name: str, calibration: list[NDArray[n
     shift = ((filters - rounded).sum(axis=(2, 3), dtype=np.float64) * mean).sum(axis=1)
     for key, values in ((weight, rounded), (bias, _values(stored, bias) + shift)):
         stored[key].CopyFrom(numpy_helper.from_array(values.astype(np.float32), key))
-    return FirstLayer(result, tensor, step)
+    return FirstLayer(result, tensor, _GREATEST * step)
 
 
 def _rounded(filters: NDArray[np.float32]) -> NDArray[np.float64]:

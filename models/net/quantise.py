@@ -77,8 +77,8 @@ def quantise(
     """
     ranges: dict[str, Any] = {}
     if first:
-        model, tensor, step = rounded_first(model, first, calibration)
-        limits = {"rmin": np.array(0, np.float32), "rmax": np.array(255 * step, np.float32)}
+        model, tensor, greatest = rounded_first(model, first, calibration)
+        limits = {"rmin": np.array(0, np.float32), "rmax": np.array(greatest, np.float32)}
         ranges = {"TensorQuantOverrides": {tensor: [limits]}}
     prefixes = tuple(k for k in keep if k.endswith("."))
     excluded = [n.name for n in model.graph.node if n.name in keep or n.name.startswith(prefixes)]

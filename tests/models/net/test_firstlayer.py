@@ -55,7 +55,7 @@ def weights(model: onnx.ModelProto, name: str) -> NDArray[np.float32]:
 def test_planes_are_exact_and_sums_of_weights_are_kept() -> None:
     model, planes = net(), shown(256, (7.0,))
     first = rounded_first(model, FIRST, [planes])
-    assert first.step == pytest.approx(1 / katago.KOMI_UNIT)
+    assert first.greatest == pytest.approx(255 / katago.KOMI_UNIT)
     before, after = (weights(each, f"{FIRST}.weight") for each in (model, first.model))
     unit = np.abs(before).max(axis=(1, 2, 3), keepdims=True) / 127
     assert np.allclose(after / unit, np.round(after / unit), atol=1e-3)
