@@ -89,7 +89,8 @@ class EngineOptions:
     weights_file: str = setting(
         "",
         "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
-        '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; '
+        '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; "go-stones" = its other '
+        "for Go; "
         '"uniform" = no net (for tests).',
     )
     hash_mb: int = setting(

@@ -19,6 +19,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from ...arguments import board_lines
 from ...cluster import RAY_HELP
 from ...engine.errors import AzError, OptionError, counted
 from ...engine.games import game_names, get_game
@@ -44,8 +45,8 @@ counts faults by kind and goes on, unless a player has lost {FAULTS_IN_ROW} game
 An arbiter ends games: in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50
 moves without progress; in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth
 repetition, which a perpetual checker loses, at a resignation and at a declaration by the 27-point rule; in Go (our own
-rules) at a resignation and after two passes, with the score that both players agree on, else counted by area as the
-board stands, every stone alive.
+rules) at a resignation and after two passes, with the score that both players agree on, else counted by the rules as
+the board stands, every stone alive.
 
 With --out the match can be interrupted at any moment, even by a power cut: the same command resumes it, and more
 --games make it longer. {JOURNAL} there has everything about each game; az-engine rate reads it.
@@ -125,9 +126,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     early.add_argument("--max-plies", type=int, metavar="N", help=f"a game so long is drawn (default: {usual})")
     early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the match when A against B is decided")
     go = parser.add_argument_group("Go")
-    go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
+    go.add_argument("--size", type=board_lines, metavar="N", help="lines of the square board (default: 9)")
     go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
-    go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {TERRITORY_RULES})")
+    go.add_argument(
+        "--rules",
+        metavar="NAME",
+        help=f"rule set, such as tromp-taylor or japanese (default: {TERRITORY_RULES}); by rules that count territory "
+        "this engine reads before it passes, which takes up to 30 seconds with --visits",
+    )
     add("--concurrency", type=int, metavar="N", help="games at a time (default: 1; with --ray one for each CPU)")
     add("--ray", metavar="ADDRESS", help=f"play on a Ray cluster: {RAY_HELP}")
     add("--out", type=Path, metavar="DIR", help="keep the games (PGN, CSA, SGF), the journal and result.json there")

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from ...engine.errors import OptionError
+from ...engine.errors import NetError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.limits import Limits
+from ...engine.nets.file.fit import check_net
+from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.weights import net_path, other_nets
 from ...engine.os.process import module_command
 from ...engine.os.system import split_command
@@ -23,7 +25,7 @@ SPEC_HELP = """\
   uniform           this engine without a net
   FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
   RUN               this engine with the net of a folder of az-engine train; also net=RUN
-  chess-conv        this engine with another net inside the package, by its name: see az-engine nets
+  NAME              this engine with another net inside the package: chess-conv, shogi-conv, go-stones
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
                     cmd="PROGRAM ARGUMENTS"
@@ -245,10 +247,22 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
     if spec.limit.nodes is not None:
         flags["nodes-limit"] = str(spec.limit.nodes)
     words = [word for name, value in flags.items() for word in _flag(spec.name, name, value)]
-    if spec.net:
-        spec.net_file(game)  # converts it here, where nobody waits for an answer
+    _check_net(replace(spec, net=flags.get("weights-file", _DEFAULT)), game)
     command = module_command("az_engine", "gtp", *words)
     return client_of(protocol)(command, ready_s=ready_s, endless_s=endless_s)
+
+
+def _check_net(spec: PlayerSpec, game: str) -> None:
+    """Refuse a net in whose place another would play; convert it here, where nobody waits for an answer. BLOCKS.
+
+    Errors: NetError, which names the player.
+    """
+    try:
+        path = spec.net_file(game)
+        if path is not None:
+            check_net(read_outline(path)[0], get_game(game))
+    except NetError as error:
+        raise NetError(f"player {spec.name}: {error}") from error
 
 
 def _flag(player: str, name: str, value: str) -> list[str]:

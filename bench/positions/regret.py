@@ -54,7 +54,7 @@ BLUNDER = 0.2  # expected points: a greater loss counts as a blunder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
-    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
+    add("--game", choices=game_names(), default="chess", help="default: %(default)s; not Go, nor others over GTP")
     add_player_argument(parser)
     add("--judge", metavar="SPEC", required=True, help="the engine that judges the positions")
     add("--visits", type=int, metavar="N", help="visits a move of players without a limit of their own")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from ..errors import NetError, OptionError
@@ -24,6 +24,12 @@ _SEARCH = {  # settings that a net may bring, and their kinds
     "mate_plies": int,
 }
 _LEAST_SIZE = 7  # of a board that a net is let play without having learned it
+
+
+def boards_in_words(sizes: Sequence[int]) -> str:
+    """The boards that a net plays, by :attr:`NetInfo.playable`: "9x9", "7x7 to 19x19"."""
+    shown = sizes if len(sizes) < 3 else (min(sizes), max(sizes))
+    return (", " if shown is sizes else " to ").join(f"{n}x{n}" for n in shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NetError
+from ..games import game_names
 from ..games.base import Game
 from ..games.encoder import GAME_ENCODER
 from .evaluator import Evaluator, UniformEvaluator
@@ -80,9 +81,16 @@ def _path_of(weights: str, game: Game) -> Path:
     with contextlib.suppress(RuntimeError):  # "~" of an unknown user
         path = path.expanduser()
     try:
+        if (owner := _owner_of(weights)) is not None and not path.exists():
+            raise NetError(f"the net {weights!r} plays {owner}, not {game.name}; give a net for {game.name}")
         return net_of_run(path) if path.is_dir() else path
     except OSError as error:  # such as a name too long for a file
         raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
+
+
+def _owner_of(name: str) -> str | None:
+    """The game whose other net inside the package has that name."""
+    return next((game for game in game_names() if name in other_nets(game)), None)
 
 
 def check_weights(weights: str, game: Game) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ...engine.errors import AzError, IllegalMoveError, PositionError
 from ...engine.games import get_game
 from ...engine.games.base import State
+from ...engine.nets.netinfo import boards_in_words
 from ..gtp.board import PASS, STONES, GtpError, Size, other, point, read_vertex, vertex
 from ..gtp.game import SIZES, SKIP, Start, empty
 from ..gtp.rules import Rules, read_rules
@@ -125,8 +126,7 @@ class GoNotation:
         sizes = self._sizes()
         for axis, lines in zip("XY", size, strict=True):
             if sizes and lines not in sizes:
-                boards = ", ".join(f"{n}x{n}" for n in sizes)
-                raise QueryError(f"This net plays on {boards}, not on {size}", f"board{axis}Size")
+                raise QueryError(f"This net plays on {boards_in_words(sizes)}, not on {size}", f"board{axis}Size")
         return size
 
     def _pairs(self, fields: QueryFields, name: str, size: Size) -> list[tuple[str, str]]:

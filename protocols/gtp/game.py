@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...engine.errors import NetError, PositionError
 from ...engine.games import get_game
 from ...engine.info import Estimate
+from ...engine.nets.netinfo import boards_in_words
 from ..loader import EngineSeam
 from .board import PASS, STONES, Board, GtpError, Size, other, point, territory, vertex
 from .rules import DEFAULT, Rules
@@ -144,7 +145,7 @@ class GtpGame:
         played, possible = self._sizes(), all(lines in SIZES for lines in size)
         if not possible or (played and not all(lines in played for lines in size)):
             if possible:
-                boards = ", ".join(f"{n}x{n}" for n in played)
+                boards = boards_in_words(played)
                 self._tell(f"this net plays on {boards}, not on {size}; choose another with --weights-file")
             raise GtpError("unacceptable size")
 

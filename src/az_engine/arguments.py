@@ -17,6 +17,13 @@ _LETTERS: dict[object, str] = {int: "N", float: "X"}
 _UNITS = {"seconds": "S", "minutes": "M"}
 
 
+def board_lines(text: str) -> int:
+    """The lines of a square board as an option gives them. Errors: argparse.ArgumentTypeError."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of a square board; give its lines, for example 9")
+    return int(text)
+
+
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """One letter for a number, short defaults, and a usage that does not repeat a long list of options."""
 

@@ -48,11 +48,11 @@ COMMANDS = {
     "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
     "review": ("az_engine.commands.review", "judge a whole game: a page with its mistakes, a record with comments"),
     "regret": ("az_engine.bench.positions.regret", "what the moves of players give away, judged by a stronger engine"),
-    "suite": ("az_engine.bench.positions.suite", "how many positions of a chess test suite (EPD) players solve"),
+    "suite": ("az_engine.bench.positions.suite", "how many positions of a suite (chess: EPD, Go: .tst) players solve"),
     "convert": ("az_engine.commands.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),
-    "label": ("az_engine.models.label.command", "make training data with any UCI, USI or GTP engine"),
+    "label": ("az_engine.models.label.command", "make training data with any UCI, USI or GTP engine, or a net"),
     "train": ("az_engine.models.train.command", "train a net: from games against itself, or on labelled positions"),
     "distil": ("az_engine.models.distil.command", "train Go nets that see komi and rules from a KataGo net"),
     "selfplay": (

@@ -73,6 +73,14 @@ def test_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^accuracy: A [0-9.]+ %, B [0-9.]+ %$", printed, re.MULTILINE)
 
 
+def test_a_folder_that_is_missing_is_told_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, missing = tmp_path / "a.kif", tmp_path / "no"
+    source.write_bytes(KIF.encode("cp932"))
+    assert review(source, "--out", missing / "x.html") == 2
+    assert f"there is no folder {missing} for x.html; make it, or choose another --out" in capsys.readouterr().err
+    assert not missing.exists()
+
+
 @pytest.mark.parametrize("suffix", [".kifu", ".ki2u", ".jkf", ".csa"])
 def test_kif(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "a.kif", tmp_path / f"b{suffix}"

@@ -25,11 +25,18 @@ from ..games import DIRECTORY  # noqa: F401 - registers its games
 
 
 def played(
-    game: str, side: str, lines: Iterable[str], *, words: bool = False, language: str = "en", **start: Any
+    game: str,
+    side: str,
+    lines: Iterable[str],
+    *,
+    words: bool = False,
+    language: str = "en",
+    net: str = "uniform",
+    **start: Any,
 ) -> tuple[int, str]:
     out = io.StringIO()
     rules = get_game(game)
-    with az.Engine(game, "uniform", threads=1, hash_mb=16) as engine:
+    with az.Engine(game, net, threads=1, hash_mb=16) as engine:
         root, sides, limits = az.Position(game, **start), sides_of(rules, side), az.Limits(nodes=20)
         table = TerminalGame(rules, engine, root, sides, limits, words=words, language=language)
         return table.run(lines, out), out.getvalue()
@@ -203,6 +210,38 @@ def test_go_with_a_handicap() -> None:
     assert "wins by" in said
 
 
+@pytest.mark.parametrize(
+    ("rules", "said", "result", "dead"),
+    [
+        ("japanese", "White wins by 15 points.", "W+15", True),
+        ("chinese", "White wins by 16 points.", "W+16", True),
+        ("tromp-taylor", "White wins by 44 points.", "W+44", False),
+    ],
+)
+def test_go_is_counted_as_its_rules_want(
+    rules: str, said: str, result: str, dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two walls, and a stone of White's that is dead in Black's half; the record has the same count."""
+    monkeypatch.chdir(tmp_path)
+    walls = [f"{column}{row}" for row in range(1, 10) for column in "DE"]
+    lines = [*walls, "pass", "B5", "pass", "pass", "save a.sgf", "undo", "undo", "resign", "save b.sgf", "quit"]
+    _, printed = played("go9", "both", lines, net="default", rules=rules)
+    assert said in printed
+    assert ("Taken off as dead: B5." in printed) == dead
+    assert f"RE[{result}]" in Path("a.sgf").read_text()
+    assert "RE[W+R]" in Path("b.sgf").read_text() or "RE[B+R]" in Path("b.sgf").read_text()
+
+
+def test_a_drawn_game_of_go_is_saved_as_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, printed = played("go9", "both", ["pass", "pass", "save a.sgf", "quit"], komi=0.0)
+    assert "A draw." in printed
+    assert "RE[0]" in Path("a.sgf").read_text()
+    _, printed = played("go9", "both", ["pass", "pass", "save b.sgf", "quit"], komi=1.5)
+    assert "White wins by 1.5 points." in printed
+    assert "RE[W+1.5]" in Path("b.sgf").read_text()
+
+
 def test_a_handicap_beyond_the_board_is_one_sentence() -> None:
     with pytest.raises(AzError, match="takes a handicap of 2 to 9 stones, not 12"):
         az.Position("go9", handicap=12)
@@ -278,9 +317,11 @@ def test_by_a_pipe() -> None:
         ("--net missing.pb.gz", "cannot read the net 'missing.pb.gz': there is no such file"),
         ("--net .", "'.' is no folder of a self-play run"),
         ("--net game.pgn", "'game.pgn': this is not an ONNX file or it is damaged"),
-        ("--net chess-conv --game shogi", "cannot read the net 'chess-conv': there is no such file"),
-        ("--game go --size 25", "this net plays on 7x7, 9x9, 13x13, 19x19, not on 25x25"),
-        ("--game go --size 25 --net go-stones", "this net plays on 9x9, 19x19, not on 25x25"),
+        ("--net chess-conv --game shogi", "the net 'chess-conv' plays chess, not shogi; give a net for shogi"),
+        ("--game go --size 5", "this net plays on 7x7 to 19x19, not on 5x5"),
+        ("--game go --net chess-conv", "the net 'chess-conv' plays chess, not go; give a net for go"),
+        ("--game go --size 25", "this net plays on 7x7 to 19x19, not on 25x25"),
+        ("--game go --size 25 --net go-stones", "this net plays on 7x7 to 19x19, not on 25x25"),
     ],
 )
 def test_a_net_that_cannot_play_ends_it_before_the_board(
@@ -293,6 +334,13 @@ def test_a_net_that_cannot_play_ends_it_before_the_board(
     assert printed.out == ""
     assert printed.err.startswith(f"az-engine: {said}")
     assert printed.err.count("\n") == 1
+
+
+def test_a_size_that_is_no_number_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["play"], ["match", "-B", "uniform"]):
+        with pytest.raises(SystemExit):
+            main([*command, "--game", "go", "--size", "9x13"])
+        assert "'9x13' is no size of a square board; give its lines, for example 9" in capsys.readouterr().err
 
 
 class _Slow:

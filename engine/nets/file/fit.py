@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...errors import NetError, OptionError
 from ...games.base import Game
-from ..netinfo import NetInfo
+from ..netinfo import NetInfo, boards_in_words
 from .netfile import Outline
 
 EXTRA = ("ownership", "score")  # optional outputs, beside policy and value
@@ -65,7 +65,7 @@ def _check_board(info: NetInfo, game: Game) -> None:
     _, rows, columns = game.planes
     lines = {rows, columns} if info.boards else {rows}  # of a game with one size of board the rest is compared later
     if not lines <= {*info.playable}:
-        boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
+        boards = boards_in_words(info.playable)
         raise NetError(f"this net plays on {boards}, not on {columns}x{rows}; choose another board or another net")
 
 

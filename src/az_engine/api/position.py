@@ -31,6 +31,7 @@ class Outcome:
 
     winner: int | None  # 0 the first player (White in chess, Black in shogi and Go), 1 the second, None a draw
     lead: float | None = None  # points by which the first player is ahead, komi counted, in games that count points
+    dead: tuple[str, ...] = ()  # the points of stones that were taken off before the count
 
 
 class Position:
@@ -196,15 +197,26 @@ class Position:
         """The board as lines of text, the last move in brackets, star points; pictures: pieces as Unicode has them."""
         return board_text(self._game, self.text, self.moves[-1] if self.moves else "", pictures=pictures)
 
-    def record(self, winner: int | None = None, *, reason: Reason = "", names: tuple[str, str] = ("", "")) -> Record:
-        """The game so far; winner: 0 or 1, where it is over for another reason than the rules."""
-        outcome, result = self.outcome, None
+    def record(
+        self,
+        winner: int | None = None,
+        *,
+        reason: Reason = "",
+        names: tuple[str, str] = ("", ""),
+        outcome: Outcome | None = None,
+    ) -> Record:
+        """The game so far; winner: 0 or 1, where it is over for another reason than the rules.
+
+        outcome: what stands in place of ``self.outcome``, such as :meth:`Engine.count` gives.
+        """
+        outcome, result, margin = outcome or self.outcome, None, None
         if outcome is not None:
             winner, result = outcome.winner, 0
+            margin = abs(outcome.lead) if outcome.lead else None
         if winner is not None:
             result = 1 - 2 * winner
         start = self.root if self._game.territory is None else self._game.format_position(self.line[0])
-        return Record.of_line(self.moves, start, result, reason, names)
+        return Record.of_line(self.moves, start, result, reason, names, margin=margin)
 
     @property
     def words(self) -> str:

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from ..engine.engine import Engine
 from ..engine.errors import AzError, DataError, OptionError
 from ..engine.games import game_names, get_game
+from ..engine.nets.netinfo import boards_in_words
 from ..engine.os.files import write_atomically
 from ..engine.params import EngineOptions
 from ..engine.records.formats import RecordFormat, encoded, format_named, is_record, left_out, read_games
@@ -162,12 +163,9 @@ class _Review:
         """Errors: AzError, before anything is compiled, where the net does not play on the board of the game."""
         (rows, columns), sizes = get_game(self.sheet.name).planes[1:], engine.sizes()
         if sizes and not {rows, columns} <= {*sizes}:
-            boards = ", ".join(f"{n}x{n}" for n in sizes)
-            if len(sizes) > 2:  # all between the least and the greatest
-                boards = f"{min(sizes)}x{min(sizes)} to {max(sizes)}x{max(sizes)}"
             raise DataError(
-                f"{self._args.source.name} is a game on {columns}x{rows}, and the net plays on {boards} alone; "
-                f"name one that plays on {columns}x{rows} with --net"
+                f"{self._args.source.name} is a game on {columns}x{rows}, and the net plays on "
+                f"{boards_in_words(sizes)} alone; name one that plays on {columns}x{rows} with --net"
             )
 
     @property
@@ -206,6 +204,8 @@ class _Out:
         if self._form is not None and self._form.write is None:
             raise OptionError(f"{path.name}: games of this kind are only read; choose another format to write")
         self._check_free(self._place(1))  # now, not when the game has been searched
+        if not path.parent.is_dir():
+            raise OptionError(f"there is no folder {path.parent} for {path.name}; make it, or choose another --out")
 
     def _place(self, number: int) -> Path:
         """The file of a game."""

@@ -11,8 +11,8 @@ from typing import TextIO
 from ..api.analysis import Analysis
 from ..api.engine import Engine
 from ..api.limits import Limits
-from ..api.position import Position
-from ..engine.errors import AzError, IllegalMoveError, OptionError, counted
+from ..api.position import Outcome, Position
+from ..engine.errors import AzError, IllegalMoveError, NetError, OptionError, counted
 from ..engine.games.base import Game
 from ..engine.os.files import write_atomically
 from ..engine.records.formats import format_games, format_named
@@ -52,6 +52,7 @@ class TerminalGame:
         self._language, self._opponent = language, opponent
         self._pictures = pictures
         self._winner: int | None = None  # where it ended by more than the rules
+        self._outcome: Outcome | None = None  # where it ended by the rules
         self._game, self._engine, self._root, self._limits = game, engine, root, limits
         self._yours = frozenset(yours)
         self._words = words
@@ -161,13 +162,23 @@ class TerminalGame:
         before = self._position
         self._history.append(before.play(move))
         self._moves.append(self._notation(before, move))
-        outcome = self._position.outcome
+        outcome = self._outcome = self._count()
         if outcome is not None:
             if not self._words:
                 self._board()
+            if outcome.dead:
+                self._say(f"Taken off as dead: {' '.join(outcome.dead)}.")
             lead = abs(outcome.lead or 0)
             points = f" by {lead:g} point{'s' * (lead != 1)}" if lead else ""
             self._end("a draw" if outcome.winner is None else f"{self._game.sides[outcome.winner]} wins{points}")
+
+    def _count(self) -> Outcome | None:
+        """How the game ended by the rules; BLOCKS where the net has to tell dead stones."""
+        try:
+            return self._engine.count(self._position)
+        except NetError as error:
+            self._say(f"{error}; every stone on the board counts as alive")
+            return self._position.outcome
 
     def _engine_moves(self) -> None:
         """The engine's moves until it is a person's turn or the game is over."""
@@ -207,7 +218,8 @@ class TerminalGame:
             self._say(f"{name}: {what}")
         if self._game.territory is not None:
             self._say(
-                "Two passes end the game; every stone on the board then counts as alive, so capture dead ones first."
+                "Two passes end the game. By Tromp-Taylor rules every stone then counts as alive, so capture dead ones "
+                "first; by others those that the net judges dead are taken off."
             )
 
     def _board(self) -> None:
@@ -250,7 +262,7 @@ class TerminalGame:
             self._moves.pop()
             if self._position.turn in self._yours:
                 break
-        self._over, self._winner = False, None
+        self._over, self._winner, self._outcome = False, None, None
         self._say(f"took back {was - len(self._moves)} of {counted(was, 'move')}")
         self._board()
 
@@ -274,7 +286,7 @@ class TerminalGame:
         form = format_named(self._game.record_formats, name)
         reason: Reason = "resignation" if self._winner is not None else ""
         first, second = ("Human" if player in self._yours else self._opponent for player in (0, 1))
-        record = self._position.record(self._winner, reason=reason, names=(first, second))
+        record = self._position.record(self._winner, reason=reason, names=(first, second), outcome=self._outcome)
         record.headers["Date"] = datetime.now().astimezone().strftime("%Y.%m.%d")
         text = format_games([record], form)
         try:
@@ -299,5 +311,6 @@ class TerminalGame:
 
     def _new(self) -> None:
         self._history, self._moves, self._over, self._winner = [self._root], [], False, None
+        self._outcome = None
         self._engine.new_game()
         self._board()

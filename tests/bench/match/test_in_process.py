@@ -43,6 +43,20 @@ def test_what_it_cannot_be() -> None:
         OurPlayer("x", "chess", "/no/such/net.onnx", {})
 
 
+@pytest.mark.parametrize(
+    ("net", "board", "said"),
+    [
+        ("chess-conv", "go7", "the net 'chess-conv' plays chess, not go; give a net for go"),
+        ("missing.onnx", "go7", "cannot read the net 'missing.onnx': there is no such file"),
+        ("", "go5", "this net plays on 7x7 to 19x19, not on 5x5"),
+    ],
+)
+def test_no_other_net_plays_over_gtp_in_place_of_one_that_cannot(net: str, board: str, said: str) -> None:
+    for spec in (replace(UNIFORM, net=net), replace(UNIFORM, net="", options={"weights-file": net})):
+        with pytest.raises(NetError, match=f"player uniform: {said}"):
+            launch(spec, board, ready_s=60, endless_s=60)
+
+
 def test_a_net_without_search_plays_its_most_probable_move() -> None:
     raw = OurPlayer("x", "chess", "", {"Threads": "1"})
     searched = OurPlayer("y", "chess", "", {"Threads": "1"})

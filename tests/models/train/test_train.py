@@ -291,7 +291,7 @@ def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
             assert ownership is not None
             assert score is not None
             assert (ownership.shape, score.shape) == ((3, *game.planes[1:]), (3,))
-        with pytest.raises(NetError, match="plays on 9x9, 13x13, 19x19, not on 5x5"):
+        with pytest.raises(NetError, match="plays on 7x7 to 19x19, not on 5x5"):
             OnnxEvaluator(out / f"net_{kind}.onnx", GO.sized(5))
     fp32, int8 = (onnx.load(out / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
     for size in (9, 19):
