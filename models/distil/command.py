@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +26,10 @@ from ..storage import RunLock
 from ..train.config import LearnerConfig
 from .config import HISTORY, RULES, DistilConfig
 
+LINES = range(5, 20)  # of the boards
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
+CONFIG = "config.json"
+_EXACT = "_fp32.onnx"
 _COMPARED = 512  # positions of each size
 _LEARNING = {"optimiser": "muon", "rate": 4e-3, "freeze": 0.7, "value_weight": 1.5, "ownership_weight": 1.5}
 _SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
@@ -46,15 +50,22 @@ examples:
     add = parser.add_argument
     add("teacher", type=Path, nargs="?", metavar="NET", help="a KataGo net, .bin.gz; not with --finish")
     add("--out", type=Path, required=True, metavar="RUN", help="folder of the run")
-    add("--nets", type=_nets, default="8x96", metavar="BxF[,BxF]", help="networks that learn side by side")
+    add(
+        "--nets",
+        type=_nets,
+        default="8x96",
+        metavar="BxF[,BxF]",
+        help="networks that learn side by side: blocks, filters",
+    )
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
-    add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, and their shares")
+    add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, 5 to 19, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
     add(
         "--init",
         type=Path,
         metavar="NET",
-        help="begin with a net of this shape, which may see stones alone, or a run; default: the package's own",
+        help="begin with a net of this shape, which may see stones alone, or a run; default = the 6x64 net inside the "
+        "package; random weights where it is left out",
     )
     add(
         "--supervised",
@@ -71,13 +82,23 @@ examples:
 
 
 def _nets(text: str) -> tuple[tuple[int, int], ...]:
-    results = [word.split("x") for word in text.split(",")]
-    return tuple((int(blocks), int(filters)) for blocks, filters in results)
+    found = [re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", word) for word in text.split(",")]
+    if None in found:
+        raise argparse.ArgumentTypeError(f"{text} is no list of networks; give blocks and filters, as in 8x96,6x64")
+    return tuple((int(shape[1]), int(shape[2])) for shape in found if shape)
 
 
 def _sizes(text: str) -> tuple[tuple[int, float], ...]:
-    results = [word.partition(":") for word in text.split(",")]
-    return tuple((int(lines), float(share or 1)) for lines, _, share in results)
+    found = [re.fullmatch(r"(\d+)(?::(\d+\.?\d*|\.\d+))?", word) for word in text.split(",")]
+    results = tuple((int(size[1]), float(size[2] or 1)) for size in found if size)
+    if None in found or not all(lines in LINES and share > 0 for lines, share in results):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no list of sizes; give lines of boards, {LINES[0]} to {LINES[-1]}, and shares above 0, "
+            "as in 9:4,19:3"
+        )
+    if len({lines for lines, _ in results}) < len(results):
+        raise argparse.ArgumentTypeError(f"{text} names a size twice; give each once")
+    return results
 
 
 def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
@@ -107,14 +128,30 @@ def main(args: argparse.Namespace) -> int:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
+    _check_folder(args)
     with RunLock(args.out), StopSignals() as stop:
         if not args.finish:
             train(args, stop, say)
         if stop():
+            say(f"stopped; to write the int8 files of what was learned: az-engine distil --finish --out {args.out}")
             return 130
         if not args.fp32:
             finish(args.out, say)
     return 0
+
+
+def _check_folder(args: argparse.Namespace) -> None:
+    """Errors: OptionError where the folder does not fit the request."""
+    begun = (args.out / CONFIG).exists()
+    if not args.finish and begun:
+        raise OptionError(
+            f"{args.out} holds a run, and none goes on; give another folder, and to begin with its net "
+            f"--init {args.out / '*_fp32.onnx'}"
+        )
+    if args.finish and args.teacher is not None:
+        raise OptionError("--finish trains no further; leave NET out")
+    if args.finish and not (begun and any(args.out.glob(f"*{_EXACT}"))):
+        raise OptionError(f"{args.out} holds no net of az-engine distil; give the folder of a run")
 
 
 def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str], None]) -> None:
@@ -159,7 +196,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         "supervised": [str(folder) for folder in args.supervised],
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
-    write_atomically(args.out / "config.json", json.dumps(settings_used, indent=1).encode())
+    write_atomically(args.out / CONFIG, json.dumps(settings_used, indent=1).encode())
     Distillation(teacher, boards, learners, config, args.out, say, records).run(stop)
 
 
@@ -169,13 +206,14 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
     from ..foreign.importer import quantised
     from ..foreign.source import Converted
 
-    for path in sorted(folder.glob("*_fp32.onnx")):
+    for path in sorted(folder.glob(f"*{_EXACT}")):
         outline, content = read_outline(path)
         info = check_net(outline, get_game("go").sized(max(NetInfo.from_metadata(outline.metadata).boards)))
         keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
         int8, compared = quantised(Converted(content, info, (), keep, first=FIRST), _COMPARED)
         target = path.with_name(path.name.replace("_fp32", "_int8"))
         write_atomically(target, int8.SerializeToString())
+        say(f"written: {target}")
         for each in compared:
             agreement = each.agreement
             say(

@@ -26,7 +26,7 @@ _RULES = {  # how often a game has them
     "tromp-taylor": 0.2, "chinese-ogs": 0.2, "chinese": 0.1, "aga": 0.05, "new-zealand": 0.05, "japanese": 0.35,
     "aga-button": 0.02, "stone-scoring": 0.015, "ancient-territory": 0.015,
 }  # fmt: skip
-_KOMI = (5.5, 6.0, 6.5, 7.0, 7.0, 7.5, 7.5, 0.5)  # of half of the games at their start
+_KOMI = (5.5, 6.0, 6.5, 7.0, 7.0, 7.5, 7.5, 8.5, 0.5)  # of half of the games at their start
 _USUAL = 0.6  # chance that a game is as games are
 _CHANGE = 0.15  # chance that komi changes before a move of the others ...
 _FAIR, _SPREAD = 0.75, 6.0  # ... mostly to what is fair, give or take so many points

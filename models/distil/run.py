@@ -54,6 +54,7 @@ class Board:
         """game: with the encoder katago-v7; share: of the memory."""
         self.teacher = teacher
         points = game.num_actions - 1
+        self.name = f"{game.planes[2]}x{game.planes[1]}"
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), cores()
         self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_GROUPS)]
@@ -128,7 +129,15 @@ class Distillation:
         teaching = self._beside or contextlib.nullcontext()
         with contextlib.closing(Log(self.folder / "log.jsonl", 0)) as log, self.executor, teaching:
             self._run(log, stop)
-        self.export()
+        if any(learner.positions for learner in self.learners):
+            for path in self.export():
+                self.say(f"written: {path}")
+        elif not stop():
+            labelled = ", ".join(f"{board.labelled:,} of {board.name}" for board in self.boards)
+            raise DataError(
+                f"nothing was learned: the teacher labelled {labelled}, and each size waits for {self.config.least:,}; "
+                "give more --minutes, fewer --sizes or less of --least"
+            )
 
     def _run(self, log: Log, stop: Callable[[], bool]) -> None:
         for board in self.boards:
@@ -170,7 +179,18 @@ class Distillation:
         if not np.isfinite([value for value in row.values() if isinstance(value, float)]).all():
             raise DataError(f"training diverged before step {row['step']}; give a lower --rate")
         log.write(row)
-        self.say(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
+        self.say(self._progress(seconds, row))
+
+    def _progress(self, seconds: float, row: dict[str, Any]) -> str:
+        """A row of the log in words."""
+        labelled = ", ".join(f"{board.labelled:,} of {board.name}" for board in self.boards)
+        parts = [f"{seconds / 60:.1f} of {self.config.minutes:g} min", f"labelled {labelled}"]
+        for i, learner in enumerate(self.learners):
+            losses = ((board.name, row.get(f"loss {board.points} {i}")) for board in self.boards)
+            told = ", ".join(f"{loss:.3f} on {name}" for name, loss in losses if loss is not None)
+            net = f"{self._name(learner)} " if len(self.learners) > 1 else ""
+            parts.append(f"{net}learned from {learner.positions:,}" + (f", loss {told}" if told else ""))
+        return "; ".join(parts)
 
     def _look(self) -> _Looked:
         """Let the teacher begin to look at the next group."""
@@ -232,20 +252,24 @@ class Distillation:
             for i, steps in enumerate(self.steps):
                 yield f"loss {name} {i}", steps.step_on(drawn)
 
-    def export(self) -> None:
-        """Write the averaged networks."""
+    def export(self) -> list[Path]:
+        """Write the averaged networks; their files."""
+        result = []
         lines = tuple(sorted(board.game.planes[1] for board in self.boards))
         for learner in self.learners:
             game = self.boards[0].game.using(RULES)
             info = learner.net_info(game, name=self._name(learner), boards=lines, trained_on=self._about())
             content = learner.averaged.to_onnx(info).SerializeToString()
-            write_atomically(self.folder / f"{self._name(learner)}_fp32.onnx", content)
+            target = self.folder / f"{self._name(learner)}_fp32.onnx"
+            write_atomically(target, content)
+            result.append(target)
+        return result
 
     def _name(self, learner: Learner) -> str:
         return "go-" + learner.net_config.architecture.partition(" ")[2].replace(" ", "-")
 
     def _about(self) -> str:
-        lines = (f"{b.game.planes[2]}x{b.game.planes[1]}: {b.labelled:,}" for b in self.boards)
+        lines = (f"{board.name}: {board.labelled:,}" for board in self.boards)
         return f"{', '.join(lines)} positions labelled by a teacher"
 
 

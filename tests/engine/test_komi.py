@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from pathlib import Path
 
@@ -109,6 +110,21 @@ def test_a_great_komi_decides(net: str, komi: str, low: float, high: float) -> N
     engine.close()
     assert low <= numbers[0] <= high
     assert low <= (1 + numbers[2]) / 2 <= high
+
+
+@pytest.mark.parametrize("rules", ["chinese", "tromp-taylor", "japanese"])
+@pytest.mark.parametrize("board", [BOARD, "10/10/2X7/10/10/4O5/10/6X3/10/10"])
+def test_chances_of_white_rise_with_komi(board: str, rules: str) -> None:
+    """Also from 5.5 to 6.5, which come to the same where area counts. The rounding to int8 leaves 5 points of 100."""
+    size = board.count("/") + 1
+    options = EngineOptions(threads=1, batch_size=4, hash_mb=16)
+    with contextlib.closing(Engine(f"go{size}", options)) as engine:
+        chances = []
+        for half_points in range(-20, 41):
+            engine.set_position(f"{board} b - {half_points / 2:g} {rules}", [])
+            chances.append(1.0 - engine.opinion().chance)
+    assert (np.diff(chances) >= -0.05).all()
+    assert chances[-1] - chances[0] > 0.5
 
 
 def test_white_gets_what_the_rules_give(net: str) -> None:

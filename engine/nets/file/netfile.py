@@ -24,10 +24,11 @@ MAX_BYTES = 512 << 20
 MAX_NODES = 5_000
 OPERATORS = frozenset(
     """Abs Add AveragePool BatchNormalization BitShift BitwiseAnd Cast Clip Concat Constant ConstantOfShape Conv
-    DequantizeLinear Div Elu Equal Erf Exp Expand Flatten Gather Gelu Gemm GlobalAveragePool GlobalMaxPool HardSigmoid
-    HardSwish Identity LayerNormalization LeakyRelu Log LogSoftmax MatMul Max MaxPool Min Mish Mul Neg PRelu Pad Pow
-    QLinearConv QLinearMatMul QuantizeLinear Reciprocal ReduceMax ReduceMean ReduceSum Relu Reshape Selu Shape Sigmoid
-    Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Swish Tanh Transpose Unsqueeze Where""".split()
+    DequantizeLinear Div DynamicQuantizeLinear Elu Equal Erf Exp Expand Flatten Gather Gelu Gemm GlobalAveragePool
+    GlobalMaxPool HardSigmoid HardSwish Identity LayerNormalization LeakyRelu Log LogSoftmax MatMul MatMulInteger
+    Max MaxPool Min Mish Mul Neg PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear Reciprocal ReduceMax
+    ReduceMean ReduceSum Relu Reshape Selu Shape Sigmoid Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Swish
+    Tanh Transpose Unsqueeze Where""".split()
 )
 FLOAT, UINT8, INT8, INT16, INT32, INT64, BOOL = 1, 2, 3, 5, 6, 7, 9  # ONNX element types
 ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64}

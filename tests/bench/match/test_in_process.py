@@ -13,6 +13,7 @@ from az_engine.bench.match.players import MoveLimit, PlayerSpec, launch
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.limits import Limits
+from az_engine.engine.nets.file.netfile import EMBEDDED
 from az_engine.engine.records.formats import read_games
 from az_engine.protocols.clients.gtp import GtpClient
 
@@ -101,14 +102,14 @@ def test_a_net_is_converted_before_the_engine_that_plays_it_starts(
 
     def convert(path: Path, tell: object, *, int8: bool) -> Path:
         happened.append((path.name, int8))
-        return path
+        return EMBEDDED / "go.onnx"
 
     def start(command: list[str], **limits: float) -> None:
         happened.append(Path(command[command.index("--weights-file") + 1]).name)
 
     monkeypatch.setattr("az_engine.engine.nets.weights.native_net", convert)
     monkeypatch.setattr("az_engine.bench.match.players.client_of", lambda protocol: start)
-    launch(replace(UNIFORM, net="b6c96.bin.gz", options=options), "go5", ready_s=1, endless_s=1)
+    launch(replace(UNIFORM, net="b6c96.bin.gz", options=options), "go9", ready_s=1, endless_s=1)
     assert happened == [("b6c96.bin.gz", int8), "b6c96.bin.gz"]
 
 

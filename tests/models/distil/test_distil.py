@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -87,7 +88,26 @@ def test_own_encoder_shows_komi_in_one_byte() -> None:
         assert (memory.shown(torch.from_numpy(planes[0])).numpy() == planes[1]).all()
         assert (katago.planes_of_rules(planes[0], katago.HISTORY) == planes[1]).all()
         assert (planes[0][:, : katago.SPATIAL] == planes[1][:, : katago.SPATIAL]).all()
-        assert planes[1][0, 27, 0, 0] == min(max(1, 128 - 2 * komi), 255)
+        assert planes[1][0, 27, 0, 0] == min(max(2, 128 - 2 * komi), 254)
+        assert planes[1][0, 41, 0, 0] == min(max(0, 20 - 2 * komi), 40)
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"), [(9, {5: 5, 5.5: 6, 6: 6, 6.5: 6, 7: 7}), (10, {6: 6, 6.5: 7, 7: 7, 7.5: 7, 8: 8})]
+)
+@pytest.mark.parametrize("rules", ["chinese", "tromp-taylor"])
+def test_komis_between_two_draws_look_alike(lines: int, shown: dict[float, int], rules: str) -> None:
+    theirs, own = go(lines), go(lines, katago.RULES)
+    for komi, seen in shown.items():
+        for turn, sign in enumerate((-1, 1)):
+            start = empty_board(lines, lines, komi, rules)
+            start["turn"] = turn
+            planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
+            for g, out in zip((theirs, own), planes, strict=True):
+                g.encode(start, np.array([0]), np.array([0]), out)
+            assert planes[1][0, 27, 0, 0] == 128 + sign * 2 * seen
+            assert planes[1][0, 41, 0, 0] == 20 + sign * 2 * seen
+            assert (katago.planes_of_rules(planes[0], katago.HISTORY) == planes[1]).all()
 
 
 def test_memory_gives_back_what_was_said() -> None:
@@ -210,3 +230,41 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
     one, other = (f"{out}/go-1x8-se16_{kind}.onnx visits=4" for kind in ("fp32", "int8"))
     players = ["-A", one, "-B", other, "--games", "2", "--out", str(tmp_path / "match")]
     assert main(["match", "--game", "go", "--size", "7", *players]) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ("NET --nets 8by96", "8by96 is no list of networks"),
+        ("NET --nets 0x8", "0x8 is no list of networks"),
+        ("NET --sizes 20:1", "20:1 is no list of sizes"),
+        ("NET --sizes 9:0", "9:0 is no list of sizes"),
+        ("NET --sizes 9:-1", "9:-1 is no list of sizes"),
+        ("NET --sizes 9:1,9:2", "names a size twice"),
+        ("NET --finish", "leave NET out"),
+        ("--finish", "holds no net of az-engine distil"),
+    ],
+)
+def test_wrong_requests_are_refused(
+    flags: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(SystemExit):  # of the parser
+        assert main(["distil", "--out", str(tmp_path / "run"), *flags.split()]) != 0
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert main(["distil", str(teacher), "--out", str(tmp_path)]) != 0
+    assert "holds a run, and none goes on" in capsys.readouterr().err
+    assert (tmp_path / "config.json").read_text() == "{}"
+
+
+@pytest.mark.slow
+def test_a_run_that_learns_nothing_says_so(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    arguments = "--nets 1x8 --sizes 7 --minutes 0.01 --points 400 --precision fp32"
+    assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) != 0
+    assert "nothing was learned: the teacher labelled" in capsys.readouterr().err
+    assert not list(out.glob("*.onnx"))

@@ -33,11 +33,13 @@ Points and actions are numbered as in :mod:`planes`. Planes 0 to 21, each 0 or 1
 Where a pass would end the game and the rules let players pass in agreement, the planes show neither moves nor passes of
 the past.
 
-Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is own komi in half points
-and 128, at most 63 points, and plane 28 is none. Planes 15 and 16 are as plane 14: ladders of older positions would
-take time and tell equal positions apart. Of the past they show as many moves as a net asks for, one in ours. They look
-at 32 of the 42, neither at empty ones nor at plane 26: onnxruntime is slow at a first convolution of planes that are no
-multiple of 16.
+Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is what own komi comes to,
+in half points and 128, at most 63 points, and plane 28 is none. Where area counts, komis between two that make draws
+possible come to the same, the middle one, unless a seki leaves an odd number of points to nobody: so chances never fall
+as komi rises from 5.5 to 6.5. Plane 41 shows it again, five times as steep: at most 10 points, in half points and 20.
+Planes 15 and 16 are as plane 14: ladders of older positions would take time and tell equal positions apart. Of the past
+they show as many moves as a net asks for, one in ours. They look at 32 of the 42, neither at empty ones nor at plane
+26: onnxruntime is slow at a first convolution of planes that are no multiple of 16.
 """
 
 from __future__ import annotations
@@ -71,9 +73,11 @@ _workspace_go, _begin_go = PLAY.workspace, PLAY.begin
 MAX_LINES = 19  # the nets know no greater board
 _OURS, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
+_WAVE = NUM_PLANES - 1
 _UNUSED = (7, 8, 20, 21, 26, 28, 35, 36, 38, 39)  # of RULES
 _KOMI_OFFSET = 1024
 RULES_KOMI, KOMI_UNIT = 128, 40.0  # of RULES: added to komi in half points, and what 1 to a net stands for
+NEAR_KOMI, NEAR_KOMI_UNIT = 20, 8.0  # the same of its last plane
 _CLIP = 20
 _OLDER = 2  # positions of the past whose ladders ENCODER shows
 
@@ -190,11 +194,14 @@ def _write_rules(rules, komi, ends, button_left, points, out, row):
 
 @device
 def _write_small_komi(komi, points, out, row):
-    """Komi as RULES shows it, where it stands in two bytes."""
-    byte = min(max(komi, np.int64(1 - RULES_KOMI)), np.int64(RULES_KOMI - 1)) + RULES_KOMI
+    """Komi as RULES shows it, where it stands in two bytes and the parity wave."""
+    most, near = np.int64(RULES_KOMI - 2), np.int64(NEAR_KOMI)
+    komi = min(max(komi, -most), most) + out[row, _WAVE * points] - 1
+    close = min(max(komi, -near), near) + near
     for i in range(points):
-        out[row, _KOMI * points + i] = byte
+        out[row, _KOMI * points + i] = komi + RULES_KOMI
         out[row, (_KOMI + 1) * points + i] = 0
+        out[row, _WAVE * points + i] = close
 
 
 def _make_row(suicidal: bool, ours: bool) -> Any:
@@ -274,9 +281,10 @@ def planes_of_rules(planes: Any, history: int) -> Any:
         result[:, first + history : first + HISTORY] = 0
     result[:, _CAUGHT + 1 : _CAUGHT + 3] = planes[:, _CAUGHT : _CAUGHT + 1]
     high, low = planes[:, _KOMI], planes[:, _KOMI + 1]  # high: 4 from 0 on, 3 from -256 on
-    near = (high == 4) * (low.clip(max=127) + 128) + (high == 3) * (low.clip(min=129) - 128)
-    result[:, _KOMI] = near + (high > 4) * 255 + (high < 3) * 1
-    result[:, _KOMI + 1] = 0
+    near = (high == 4) * (low.clip(max=126) + 128) + (high == 3) * (low.clip(min=130) - 128)
+    komi = near + (high > 4) * 254 + (high < 3) * 2 + planes[:, _WAVE] - 1
+    result[:, _KOMI], result[:, _KOMI + 1] = komi, 0
+    result[:, _WAVE] = komi.clip(RULES_KOMI - NEAR_KOMI, RULES_KOMI + NEAR_KOMI) - (RULES_KOMI - NEAR_KOMI)
     return result
 
 
@@ -285,7 +293,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
     ours = name == RULES
     scale = np.ones(NUM_PLANES, np.float32)
     if ours:
-        scale[_KOMI] = 1 / KOMI_UNIT
+        scale[_KOMI], scale[_WAVE] = 1 / KOMI_UNIT, 1 / NEAR_KOMI_UNIT
     else:
         scale[_KOMI + 1] = 1 / 255
     return make_encoder(
@@ -303,6 +311,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         plane_scale=scale,
         unused=_UNUSED if ours else (),
         constants=NUM_PLANES - SPATIAL,
+        planes_version=2 if ours else 1,
         planes_from=planes_of_rules if ours else None,
         knows_rules=True,
         advise=LADDERS if ours else None,
