@@ -28,8 +28,9 @@ _LEAST_SIZE = 7  # of a board that a net is let play without having learned it
 
 def boards_in_words(sizes: Sequence[int]) -> str:
     """The boards that a net plays, by :attr:`NetInfo.playable`: "9x9", "7x7 to 19x19"."""
-    shown = sizes if len(sizes) < 3 else (min(sizes), max(sizes))
-    return (", " if shown is sizes else " to ").join(f"{n}x{n}" for n in shown)
+    if len(sizes) > 2:
+        return f"{min(sizes)}x{min(sizes)} to {max(sizes)}x{max(sizes)}"
+    return ", ".join(f"{n}x{n}" for n in sizes)
 
 
 @dataclass(frozen=True, slots=True)

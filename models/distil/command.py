@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Callable
 from dataclasses import asdict
@@ -24,12 +23,10 @@ from ..foreign.katago import ENCODER
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LearnerConfig
-from .config import HISTORY, RULES, DistilConfig
+from .config import EXACT, HISTORY, RULES, SETTINGS, DistilConfig
 
-LINES = range(5, 20)  # of the boards
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
-CONFIG = "config.json"
-_EXACT = "_fp32.onnx"
+_LINES = range(5, 20)  # of the boards
 _COMPARED = 512  # positions of each size
 _LEARNING = {"optimiser": "muon", "rate": 4e-3, "freeze": 0.7, "value_weight": 1.5, "ownership_weight": 1.5}
 _SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
@@ -91,9 +88,9 @@ def _nets(text: str) -> tuple[tuple[int, int], ...]:
 def _sizes(text: str) -> tuple[tuple[int, float], ...]:
     found = [re.fullmatch(r"(\d+)(?::(\d+\.?\d*|\.\d+))?", word) for word in text.split(",")]
     results = tuple((int(size[1]), float(size[2] or 1)) for size in found if size)
-    if None in found or not all(lines in LINES and share > 0 for lines, share in results):
+    if None in found or not all(lines in _LINES and share > 0 for lines, share in results):
         raise argparse.ArgumentTypeError(
-            f"{text} is no list of sizes; give lines of boards, {LINES[0]} to {LINES[-1]}, and shares above 0, "
+            f"{text} is no list of sizes; give lines of boards, {_LINES[0]} to {_LINES[-1]}, and shares above 0, "
             "as in 9:4,19:3"
         )
     if len({lines for lines, _ in results}) < len(results):
@@ -133,7 +130,9 @@ def main(args: argparse.Namespace) -> int:
         if not args.finish:
             train(args, stop, say)
         if stop():
-            say(f"stopped; to write the int8 files of what was learned: az-engine distil --finish --out {args.out}")
+            learned = any(args.out.glob(f"*{EXACT}"))
+            finishing = f"az-engine distil --finish --out {args.out} writes the int8 files"
+            say(f"stopped; {finishing if learned else 'nothing was learned yet'}")
             return 130
         if not args.fp32:
             finish(args.out, say)
@@ -142,16 +141,14 @@ def main(args: argparse.Namespace) -> int:
 
 def _check_folder(args: argparse.Namespace) -> None:
     """Errors: OptionError where the folder does not fit the request."""
-    begun = (args.out / CONFIG).exists()
-    if not args.finish and begun:
-        raise OptionError(
-            f"{args.out} holds a run, and none goes on; give another folder, and to begin with its net "
-            f"--init {args.out / '*_fp32.onnx'}"
-        )
+    nets = sorted(args.out.glob(f"*{EXACT}"))
     if args.finish and args.teacher is not None:
         raise OptionError("--finish trains no further; leave NET out")
-    if args.finish and not (begun and any(args.out.glob(f"*{_EXACT}"))):
+    if args.finish and not nets:
         raise OptionError(f"{args.out} holds no net of az-engine distil; give the folder of a run")
+    if not args.finish and (nets or (args.out / SETTINGS).exists()):
+        onwards = f", and --init {nets[0]} to begin with its net" if nets else ""
+        raise OptionError(f"{args.out} holds a run, and none goes on; give another folder{onwards}")
 
 
 def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str], None]) -> None:
@@ -196,8 +193,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         "supervised": [str(folder) for folder in args.supervised],
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
-    write_atomically(args.out / CONFIG, json.dumps(settings_used, indent=1).encode())
-    Distillation(teacher, boards, learners, config, args.out, say, records).run(stop)
+    Distillation(teacher, boards, learners, config, args.out, say, settings_used, records).run(stop)
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:
@@ -206,12 +202,12 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
     from ..foreign.importer import quantised
     from ..foreign.source import Converted
 
-    for path in sorted(folder.glob(f"*{_EXACT}")):
+    for path in sorted(folder.glob(f"*{EXACT}")):
         outline, content = read_outline(path)
         info = check_net(outline, get_game("go").sized(max(NetInfo.from_metadata(outline.metadata).boards)))
         keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
         int8, compared = quantised(Converted(content, info, (), keep, first=FIRST), _COMPARED)
-        target = path.with_name(path.name.replace("_fp32", "_int8"))
+        target = path.with_name(path.name.replace(EXACT, "_int8.onnx"))
         write_atomically(target, int8.SerializeToString())
         say(f"written: {target}")
         for each in compared:

@@ -8,6 +8,7 @@ from ...engine.settings import check, setting
 
 RULES = "rules"  # the encoder of the networks, which shows komi and rules
 HISTORY = 1  # moves of the past that they are shown: with more, a search meets fewer positions that it knows
+SETTINGS, EXACT = "config.json", "_fp32.onnx"  # of a run's folder: the settings, and how its nets' names end
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ the other groups are played on the CPU. On a CPU the teacher looks at the next g
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -26,7 +27,7 @@ from ..families.losses import TorchBatch
 from ..train.learner import Learner
 from ..train.log import Log
 from ..train.recorded import RecordedSteps
-from .config import HISTORY, RULES, DistilConfig
+from .config import EXACT, HISTORY, RULES, SETTINGS, DistilConfig
 from .games import Games, Positions
 from .memory import Memory
 from .records import remember
@@ -90,14 +91,16 @@ class Distillation:
         config: DistilConfig,
         folder: Path,
         say: Callable[[str], None],
+        settings: dict[str, Any],
         records: Sequence[dataset.Positions] = (),
     ) -> None:
         """teacher: makes one for a size of board.
 
-        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. records: labelled
-        before, on boards of those sizes. Errors: DataError.
+        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. settings: kept in
+        the folder, beside the nets. records: labelled before, on boards of those sizes. Errors: DataError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
+        self._settings = json.dumps(settings, indent=1).encode()
         self.steps = [RecordedSteps(learner) for learner in learners]
         self.device = learners[0].device
         self._random = np.random.default_rng(learners[0].config.seed)
@@ -253,14 +256,15 @@ class Distillation:
                 yield f"loss {name} {i}", steps.step_on(drawn)
 
     def export(self) -> list[Path]:
-        """Write the averaged networks; their files."""
+        """Write the settings and the averaged networks; their files."""
+        write_atomically(self.folder / SETTINGS, self._settings)
         result = []
         lines = tuple(sorted(board.game.planes[1] for board in self.boards))
         for learner in self.learners:
             game = self.boards[0].game.using(RULES)
             info = learner.net_info(game, name=self._name(learner), boards=lines, trained_on=self._about())
             content = learner.averaged.to_onnx(info).SerializeToString()
-            target = self.folder / f"{self._name(learner)}_fp32.onnx"
+            target = self.folder / f"{self._name(learner)}{EXACT}"
             write_atomically(target, content)
             result.append(target)
         return result

@@ -255,10 +255,13 @@ def test_wrong_requests_are_refused(
 
 
 def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    assert main(["distil", str(teacher), "--out", str(tmp_path)]) != 0
-    assert "holds a run, and none goes on" in capsys.readouterr().err
-    assert (tmp_path / "config.json").read_text() == "{}"
+    for file, onwards in (("config.json", ""), ("go-1x8_fp32.onnx", "go-1x8_fp32.onnx to begin with its net")):
+        (tmp_path / file).write_text("{}")
+        assert main(["distil", str(teacher), "--out", str(tmp_path)]) != 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "holds a run, and none goes on; give another folder" in said
+        assert onwards in said
+        assert (tmp_path / file).read_text() == "{}"
 
 
 @pytest.mark.slow
@@ -267,4 +270,4 @@ def test_a_run_that_learns_nothing_says_so(teacher: Path, tmp_path: Path, capsys
     arguments = "--nets 1x8 --sizes 7 --minutes 0.01 --points 400 --precision fp32"
     assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) != 0
     assert "nothing was learned: the teacher labelled" in capsys.readouterr().err
-    assert not list(out.glob("*.onnx"))
+    assert not [*out.glob("*.onnx"), *out.glob("config.json")], "the same command may begin again"
