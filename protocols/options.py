@@ -291,6 +291,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("fpu_value", "FpuValue", "FpuValue", gtp=True),
     Option("fpu_root_value", "FpuValueAtRoot", "FpuValueAtRoot", gtp=True),
     Option("policy_temperature", "PolicyTemperature", "PolicyTemperature", gtp=True),
+    Option("root_policy_temperature", "RootPolicyTemperature", "RootPolicyTemperature", gtp=True),
     Option("virtual_loss", "VirtualLoss", "VirtualLoss", gtp=True),
     Option("subtree_bias", gtp=True),
     Option("mate_plies", "MatePlies", "MatePlies", of_games=True),

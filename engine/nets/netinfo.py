@@ -20,6 +20,7 @@ _SEARCH = {  # settings that a net may bring, and their kinds
     "fpu_value": float,
     "fpu_root_value": float,
     "policy_temperature": float,
+    "root_policy_temperature": float,
     "subtree_bias": float,
     "mate_plies": int,
 }

@@ -20,7 +20,7 @@ from ..nets.evaluator import CompiledNet, Evaluator, Turn, endless
 from ..params import SearchParams
 from .leaves.minibatch import Minibatch
 from .leaves.simulations import LOOK_UP, NOTHING, ROOT, SimulationLoop, make_place, simulation_entry
-from .tree.expansion import offer
+from .tree.expansion import offer, soften
 from .tree.puct import puct_params
 from .tree.transpositions import NONE_SHARED, Positions
 from .tree.tree import Tree
@@ -121,7 +121,7 @@ class SearchState:
         self.in_flight = 0  # ... and begun by its workers
         self.flying: list[Minibatch] = []  # batches whose leaves are being evaluated, outside the tree's lock
         self.positions: Positions = NONE_SHARED  # of the tree's nodes, where kernels share them
-        self.endings_due = params.solver  # the root's moves that end the game are to be offered once it is expanded
+        self.root_due = params.solver or params.root_policy_temperature != 1  # see prepare_root
         self._progress = threading.Condition()
         self._waiting = 0  # workers that wait for it
 
@@ -130,9 +130,15 @@ class SearchState:
         """Simulations that may still be begun."""
         return _UNBOUNDED if self.visits is None else self.visits - self.simulations - self.in_flight
 
-    def offer_endings(self, batch: Minibatch) -> None:
-        """Visit the root's moves that end the game first, however small their priors are; under the tree's lock."""
-        self.endings_due = False
+    def prepare_root(self, batch: Minibatch) -> None:
+        """Give the expanded root its own policy temperature; under the tree's lock.
+
+        With the solver its moves that end the game are visited first, however small their priors are.
+        """
+        self.root_due = False
+        soften(self.tree.arrays, self.tree.root, 1 / self.params.root_policy_temperature)
+        if not self.params.solver:
+            return
         moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
         offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
 
@@ -172,8 +178,8 @@ class BatchStepper:
         """See Stepper."""
         search, batch = self._search, self._batch
         with search.lock:
-            if search.endings_due and search.tree.expanded:
-                search.offer_endings(batch)
+            if search.root_due and search.tree.expanded:
+                search.prepare_root(batch)
             begun = search.simulations + search.in_flight
             budget = min(search.batch_size * 8, search.left_to_begin)
             requested = min(search.batch_size, 1 + begun // search.ramp)
@@ -222,10 +228,10 @@ class KernelStepper:
         """See Stepper."""
         search = self._search
         expanded = search.tree.expanded
-        if expanded and search.endings_due:
+        if expanded and search.root_due:
             with search.lock:
-                if search.endings_due:
-                    search.offer_endings(self._batch)
+                if search.root_due:
+                    search.prepare_root(self._batch)
         with search.counting:
             requested = min(_GROWN if expanded else 1, search.left_to_begin)
             if requested <= 0:

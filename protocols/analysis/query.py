@@ -35,7 +35,6 @@ _WITHOUT_EFFECT = {  # settings of KataGo that have no counterpart, and the valu
     "playoutDoublingAdvantagePla": None,
     "preventCleanupPhase": None,
     "rootNumSymmetriesToSample": 1,
-    "rootPolicyTemperature": 1.0,
     "rootPolicyTemperatureEarly": 1.0,
     "wideRootNoise": None,  # in every query of KaTrain
 }
@@ -213,9 +212,8 @@ def _settings(
         reduction = fields.number("rootFpuReductionMax", 0.0, 2.0, "Must be a number from 0.0 to 2.0")
         values.set(BY_KEY["fpu_root_value"], reduction)
     if "rootPolicyTemperature" in fields:
-        words = "Must be a number from 0.01 to 100.0"
-        if fields.number("rootPolicyTemperature", 0.01, 100.0, words) != 1.0:
-            warn("rootPolicyTemperature", "rootPolicyTemperature has no effect here")
+        temperature = fields.number("rootPolicyTemperature", 0.01, 100.0, "Must be a number from 0.01 to 100.0")
+        values.set(BY_KEY["root_policy_temperature"], temperature)
     return _Settings(values.engine_options(), perspective, seconds, playouts, alone)
 
 

@@ -20,6 +20,7 @@ OPTION_OF = {  # KataGo's name -> our option's key
     "fpuReductionMax": "fpu_value",
     "rootFpuReductionMax": "fpu_root_value",
     "nnPolicyTemperature": "policy_temperature",
+    "rootPolicyTemperature": "root_policy_temperature",
     "subtreeValueBiasFactor": "subtree_bias",
     "chosenMoveTemperature": "temperature",
     "nnRandomize": "random_symmetry",

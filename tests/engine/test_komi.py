@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,12 +91,14 @@ def test_nothing_is_kept_that_the_net_does_not_see(net: str) -> None:
         fresh.close()
 
 
-def test_a_policy_temperature_is_not_kept(net: str) -> None:
+@pytest.mark.parametrize("name", ["policy_temperature", "root_policy_temperature"])
+def test_a_policy_temperature_is_not_kept(net: str, name: str) -> None:
     if "counting" in net:
         pytest.skip("to it every move is as likely")
     engine, priors = engine_of(net), []
     for temperature in (1.0, 3.0, 1.0):
-        engine.configure(search=SearchParams(policy_temperature=temperature))
+        changed: dict[str, Any] = {name: temperature}
+        engine.configure(search=SearchParams(**changed))
         priors.append([line.prior for line in seen(engine, SETTINGS[0])[1].lines])
     engine.close()
     assert priors[0] == priors[2] != priors[1]

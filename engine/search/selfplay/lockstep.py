@@ -19,7 +19,7 @@ from ...nets.evaluator import Evaluator, Output, Planes
 from ...params import SearchParams
 from ..leaves.cache import PositionCache
 from ..leaves.minibatch import Minibatch
-from ..tree.expansion import ALONE
+from ..tree.expansion import ALONE, soften_priors
 from ..tree.nodes import EDGE, EDGES, FULL, MAX_DEPTH, NODE, NODES, TreeArrays, add_base, compact, new_node, tree_of
 from ..tree.puct import Selection, puct_params, select_from
 from .root import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
@@ -45,8 +45,9 @@ class Conclusions(NamedTuple):
 
 @device
 def _prepare_root(tree, searches, g, stream):
-    """Give the expanded root of slot ``g`` its noise, or plan its simulations."""
+    """Give the expanded root of slot ``g`` its temperature and its noise, or plan its simulations."""
     root = searches.roots[g]
+    soften_priors(tree.nodes, tree.edges, np.int64(root.node), root.softening)
     stream[0] = root.key
     if root.gumbel:
         add_gumbels(tree.nodes, tree.edges, root, stream, searches.scores[g], searches.schedule[g])
@@ -248,6 +249,7 @@ class Lockstep:
         self.edges = np.zeros((slots, nodes * moves), EDGE)  # never touched beyond what positions need
         self.counters = np.zeros((slots, 8), np.int64)
         self.roots = np.zeros(slots, ROOT)
+        self.roots["softening"] = 1 / params.root_policy_temperature
         self.salts = np.zeros(slots, np.uint64)
         self.states = np.zeros((slots, plies + 1 + MAX_DEPTH + 1), game.state_dtype)
         self.kept_moves = min(kept_moves, moves)

@@ -16,18 +16,19 @@ from ...kernels.atomics import adder, enter, fence, leave
 from ...kernels.jit import borrow, device, kernel
 from .biases import Biases, correct, note_pattern
 from .nodes import (
-    BELOW,
     EDGES,
     FULL,
     MOST_EDGES,
     MOST_NODES,
     NODES,
     RECYCLED,
+    SOFTENED,
     TAIL,
     UNITS,
     new_node,
     pack_prior,
     tree_of,
+    unpack_prior,
 )
 from .transpositions import Way, aliases_passed, copy_mean, step_up
 
@@ -198,7 +199,7 @@ def add_edges(tree, node, leaves, row, lock):
     nd, requested = tree.nodes[node], np.int64(leaves.rows[row].count)
     enter(lock)
     again = nd.first_edge >= 0
-    if again and not nd.cut & TAIL:  # another worker came first
+    if again and not nd.marks & TAIL:  # another worker came first
         leave(lock)
         return True
     counters, start, count = tree.counters, tree.counters[EDGES], requested
@@ -220,7 +221,7 @@ def add_edges(tree, node, leaves, row, lock):
         _write_edge(tree.edges[start + k], leaves, row, k)
     nd.edges = count
     if count < requested:
-        nd.cut |= TAIL
+        nd.marks |= TAIL
     if lock is not None:
         fence()
     nd.first_edge = start
@@ -258,7 +259,28 @@ def _lengthen(tree, nd, start, leaves, row, lock):
     if lock is not None:
         fence()
     nd.edges = at - start
-    nd.cut &= BELOW
+    nd.marks &= ~TAIL
+
+
+@device
+def soften_priors(nodes, edges, node, exponent):
+    """Raise the priors of an expanded node to a power, once, so that they add up to 1 again; their order stays."""
+    nd = nodes[node]
+    if exponent == 1.0 or nd.marks & SOFTENED:
+        return
+    first, last, total = np.int64(nd.first_edge), np.int64(nd.first_edge) + np.int64(nd.edges), 0.0
+    for k in range(first, last):
+        total += unpack_prior(edges[k].prior) ** exponent
+    for k in range(first, last):
+        edges[k].prior = pack_prior(unpack_prior(edges[k].prior) ** exponent / total)
+    nd.marks |= SOFTENED
+
+
+@kernel
+def soften(trees, node, exponent):
+    """See :func:`soften_priors`, in tree 0."""
+    tree = tree_of(borrow(trees), 0)
+    soften_priors(tree.nodes, tree.edges, node, exponent)
 
 
 @kernel

@@ -31,11 +31,12 @@ NODE = np.dtype(
         ("net_value", "f4"),  # V: the net's value of this position alone
         ("bound", "i1"),  # RUNNING, or the proven outcome
         ("terminal", "i1"),  # 1 where the rules end the game
-        ("cut", "u1"),  # what a full tree took away, see recycling: TAIL, BELOW or both
+        ("marks", "u1"),  # what a full tree took away, see recycling: TAIL, BELOW; what its priors are: SOFTENED
     ],
     align=True,
 )
 TAIL, BELOW = 1, 2  # the last of the unvisited edges; all edges with what lay below them, at some time
+SOFTENED = 4  # by the root's own policy temperature
 EDGE = np.dtype([("child", "i4"), ("move", "u2"), ("prior", "u2")], align=True)  # child -1: unvisited
 
 # counters i8[8] of a tree; MOST_*: used so far, which keep their memory; UNITS: edges that a node takes the memory of
@@ -121,7 +122,7 @@ def new_node(tree, parent):
     nd.edges = nd.children = nd.in_flight = nd.plies = 0
     nd.net_value = 0.0
     nd.bound = RUNNING
-    nd.terminal = nd.cut = 0
+    nd.terminal = nd.marks = 0
     return i
 
 

@@ -106,7 +106,7 @@ def best_edge(nodes, edges, node, params, loss, at_root):
     flying = np.float64(nd.in_flight) - 1.0
     first, children = int(nd.first_edge), int(nd.children)
     visits = max(np.float64(nd.n) - 1.0, 0.0)
-    if nd.cut & BELOW:  # its children began anew
+    if nd.marks & BELOW:  # its children began anew
         visits = 0.0
         for k in range(first, first + children):
             visits += np.float64(nodes[edges[k].child].n)
@@ -149,7 +149,7 @@ def _child_of(tree, node, number, lock):
     enter(lock)
     k = np.int64(nd.first_edge) + number
     child = np.int64(tree.edges[k].child)
-    if child < 0 and nd.cut & TAIL and number + 1 == nd.edges:
+    if child < 0 and nd.marks & TAIL and number + 1 == nd.edges:
         child = np.int64(_CUT)
     elif child < 0:
         child = new_node(tree, node)
@@ -240,7 +240,7 @@ def select_from(tree, params, root, leaves, requested, passing):
                     break
                 if twin == _LOOK_AGAIN:
                     continue
-            is_leaf, number = nd.first_edge < 0 or (depth == 0 and nd.cut & TAIL != 0), np.int64(0)
+            is_leaf, number = nd.first_edge < 0 or (depth == 0 and nd.marks & TAIL != 0), np.int64(0)
             if not is_leaf:
                 if depth == leaves.paths.shape[1]:
                     backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, passing)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...kernels.bits import lowest_bit, popcount
 from ...kernels.jit import borrow, device, kernel
 from .biases import keep_biases
-from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, TAIL, UNITS, tree_of
+from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, SOFTENED, TAIL, UNITS, tree_of
 from .ownership import keep_ownerships
 from .results import MAX_PV, best_children, best_of
 from .transpositions import NONE_SHARED, twin_of
@@ -37,10 +37,10 @@ _STAYS = 255  # the rank of a node that is not to be dropped; 0: it is not below
 _ONE_VISIT = 1023 << 3  # the first bits of 1.0
 _FEW = 8  # edges of a node, most often
 
-# a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and cut
+# a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and marks
 _WORDS = NODE.itemsize // 8
 _U2, _U4 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
-_CUT_AT = np.uint64(48)  # its bits in the last word
+_MARKS_AT = np.uint64(48)  # their bits in the last word
 _LOW = (1 << 32) - 1
 
 
@@ -281,8 +281,8 @@ def _move_nodes(cells, positions, space, kept):
             count = np.uint64(note) & _U2
             tail = keeps & np.uint64(count < (sizes & _U2))
             below = loses & np.uint64((sizes & _U4) > _U2) | alias & np.uint64(twin < 0)  # had children, or a twin
-            state &= ~(if_loses & (np.uint64(TAIL) << _CUT_AT))
-            state |= (tail * np.uint64(TAIL) | below * np.uint64(BELOW)) << _CUT_AT
+            state &= ~(if_loses & (np.uint64(TAIL | SOFTENED) << _MARKS_AT))
+            state |= (tail * np.uint64(TAIL) | below * np.uint64(BELOW)) << _MARKS_AT
             sizes = (sizes & ~(if_keeps & _U2) & ~(if_loses & _U4)) | (if_keeps & count)
             for_edges, for_twin = -np.int64(keeps), -np.int64(alias)
             first = (note >> 32 & for_edges) | ((-2 - twin) & for_twin) | ~(for_edges | for_twin)

@@ -60,7 +60,7 @@ class Tree:
         self.counters[[MOST_NODES, MOST_EDGES]] = _LEAST_NODES, _LEAST_ROOM  # that nothing else takes
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         # quicker to read than records:
-        self._bounds, self._first_edges, self._cuts = (self.nodes[name] for name in ("bound", "first_edge", "cut"))
+        self._bounds, self._first_edges, self._marks = (self.nodes[name] for name in ("bound", "first_edge", "marks"))
         self.spinlock = make_spinlock()  # of kernels that share it
         self.ownerships: Ownerships | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
@@ -148,7 +148,7 @@ class Tree:
     @property
     def expanded(self) -> bool:
         """Whether the root has its edges, all of them."""
-        return bool(self._first_edges.item(self.root) >= 0 and not self._cuts.item(self.root) & TAIL)
+        return bool(self._first_edges.item(self.root) >= 0 and not self._marks.item(self.root) & TAIL)
 
     @property
     def full(self) -> bool:

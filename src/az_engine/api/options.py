@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     fpu_value: float
     fpu_root_value: float
     policy_temperature: float
+    root_policy_temperature: float
     virtual_loss: float
     subtree_bias: float
     solver: bool

@@ -56,8 +56,8 @@ class ReferenceGraph(ReferenceSearch):
 
     def run(self, visits: int) -> None:
         while self.simulations < visits and not self.is_over():
-            if self.root.expanded and not self.offered:
-                self.offer_endings()
+            if self.root.expanded:
+                self.prepare_root()
             self.simulations += self.simulate()
             if self.full:
                 self.recycle()

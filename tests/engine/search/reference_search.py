@@ -16,6 +16,8 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
   error of the net at all positions of its pattern. The error at a position is the mean of the simulations that went on
   from there less the net's value; it counts with their number to the power of 0.85. Both are renewed whenever a
   simulation that was evaluated is backed up through the position.
+- The priors of the root's edges, as stored, are raised to the power of 1 / ``root_policy_temperature`` once it has
+  them, and made to add up to 1 again.
 - An unvisited edge is only looked at when all edges with greater priors have been visited; but with the solver the
   root's moves that end the game are visited first.
 
@@ -117,6 +119,7 @@ class ReferenceSearch:
         self.ramp = max(1024 // batch_size, 8)
         self.simulations = 0
         self.loss = params.virtual_loss  # of this batch
+        self.softened = False  # the root has its own temperature
         self.offered = not params.solver  # the root's moves that end the game have had their turn
         self.memory, self.lines, self.full = memory, lines, False
         self.nodes = [self.root]  # in the order in which they were made
@@ -128,20 +131,25 @@ class ReferenceSearch:
             self.skipping = self.several and self.root.proven is not None
             if self.full:
                 self.recycle()
-            if self.root.expanded and not self.offered:
-                self.offer_endings()
+            if self.root.expanded:
+                self.prepare_root()
             batch = self.select(min(8 * self.batch_size, visits - self.simulations))
             evaluations = [self.evaluation(leaf) for leaf in batch]
             for leaf, evaluation in zip(batch, evaluations, strict=True):
                 self.simulations += self.expand(leaf, evaluation)
 
-    def offer_endings(self) -> None:
-        """Moves that end the game come before all others, in their order."""
-        self.offered = True
-        for edge in self.root.edges:
+    def prepare_root(self) -> None:
+        """Once: its priors get its temperature, and moves that end the game come before all others, in their order."""
+        if self.params.root_policy_temperature != 1 and not self.softened:
+            powers = [edge.prior ** (1 / self.params.root_policy_temperature) for edge in self.root.edges]
+            for edge, power in zip(self.root.edges, powers, strict=True):
+                edge.prior = round_prior(np.float32(power / sum(powers)))
+        self.softened = True
+        for edge in [] if self.offered else self.root.edges:
             line = self.game.play(self.root.line, edge.move)
             if edge.child is None and self.game.outcome(line) in (LOSS, DRAW, WIN):
                 self.follow(self.root, edge, line)
+        self.offered = True
 
     def is_over(self) -> bool:
         if not self.params.solver or self.root.proven is None:

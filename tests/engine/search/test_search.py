@@ -40,6 +40,8 @@ PARAMS = {
     "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0, mate_plies=3),
     "loss first": SearchParams(fpu="loss", solver=False),
     "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1, fpu_root_value=0.0, mate_plies=0),
+    "hot root": SearchParams(root_policy_temperature=1.7, mate_plies=0),
+    "cool root": SearchParams(root_policy_temperature=0.6, solver=False),
     "mates in two": SearchParams(mate_plies=2),
 }
 BATCHES = [(1, 0), (3, 8), (8, 8), (16, 0), (200, 0)]  # size of the minibatch, and the ramp if not the search's own

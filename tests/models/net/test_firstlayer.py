@@ -71,6 +71,8 @@ def test_int8_judges_as_float32_does_at_every_komi(tmp_path: Path) -> None:
     (rounding,) = [node for node in int8.graph.node if node.input[:1] == ["planes.scaled"]]
     assert rounding.op_type == "QuantizeLinear"
     assert float(weights(int8, rounding.input[1])) == pytest.approx(1 / katago.KOMI_UNIT, rel=1e-6)
+    makers = {name: node.op_type for node in int8.graph.node for name in node.output}
+    assert all(makers[output.name] != "DequantizeLinear" for output in int8.graph.output)  # no logit is rounded
     new = shown(200, (-30.0, -7.0, 0.0, 7.5, 40.0))
     exact, ours = (
         raw_session(each.SerializeToString()).run(["policy", "wdl"], {"planes": new}) for each in (model, int8)

@@ -155,10 +155,19 @@ def test_warnings_come_before_the_answer(talk: AnalysisTalk) -> None:
         {"warning": "Unexpected or unused field, do you have a typo?", "field": "komy", **partial},
     ]
     assert talk.answer()["isDuringSearch"] is False
-    talk.ask(rootPolicyTemperature=1.5, avoidMoves=[{**CORNER, "untilDepth": 9}])
-    assert "rootPolicyTemperature" in talk.answer()["warning"]
+    talk.ask(avoidMoves=[{**CORNER, "untilDepth": 9}])
     assert "untilDepth" in talk.answer()["warning"]
     assert talk.answer()["isDuringSearch"] is False
+
+
+def test_a_root_temperature_levels_the_priors() -> None:
+    greatest = []
+    with AnalysisTalk(weights_file="", analysts=1) as talk:
+        for more in ({}, {"rootPolicyTemperature": 100.0}, {"overrideSettings": {"rootPolicyTemperature": 100.0}}):
+            talk.ask(boardXSize=9, boardYSize=9, **more)
+            greatest.append(max(info["prior"] for info in talk.answer()["moveInfos"]))
+    assert greatest[0] > 5 * greatest[1]
+    assert greatest[1] == greatest[2]
 
 
 def moves_of(answer: dict[str, Any]) -> set[str]:

@@ -30,6 +30,7 @@ PARAMS = {
     "az": paper_params("az"),
     "agz": replace(paper_params("agz"), c_puct=2.0, symmetries=False),  # which are drawn otherwise than in a search
     "playing": SearchParams(mate_plies=0, ladders=False),
+    "hot root": SearchParams(mate_plies=0, ladders=False, root_policy_temperature=1.7),
 }
 
 

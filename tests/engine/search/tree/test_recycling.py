@@ -78,7 +78,7 @@ def check(tree: Tree) -> None:
     for owner in owners.tolist():
         edges, children = tree.children_of(owner)
         assert (children["parent"] == owner).all()
-        assert len(edges) > len(children) or not nodes["cut"][owner] & TAIL
+        assert len(edges) > len(children) or not nodes["marks"][owner] & TAIL
         assert (edges["child"][len(children) :] == -1).all()
         seen += len(children)
     assert seen == len(nodes)
@@ -250,9 +250,9 @@ def test_unvisited_edges_are_cut_off_without_loss(game: Game, net: Evaluator, vi
     fields = ["w", "d", "n", "parent", "children", "plies", "net_value", "bound", "terminal"]
     nodes = [tree.nodes[fields][: int(tree.counters[NODES])] for tree in trees]
     assert (nodes[0] == nodes[1]).all()
-    cut = (bounded.nodes["cut"][: len(nodes[1])] & TAIL) > 0
+    cut = (bounded.nodes["marks"][: len(nodes[1])] & TAIL) > 0
     assert 0.2 < cut.mean() < 1
-    assert not bounded.nodes["cut"][0]
+    assert not bounded.nodes["marks"][0]
 
 
 def test_the_reported_lines_stay() -> None:

@@ -91,7 +91,7 @@ def check(tree: Tree, line: State, *, fresh: bool = True) -> tuple[int, int]:
             continue
         moves, legal = set(edges["move"].tolist()), set(CHESS.legal_moves(here).tolist())
         assert len(moves) == len(edges)
-        assert moves < legal if nd["cut"] & TAIL else moves == legal
+        assert moves < legal if nd["marks"] & TAIL else moves == legal
         if nd["bound"] == RUNNING and fresh:
             assert children["n"].sum() + 1 >= nd["n"]  # a child may be a twin: it is visited on other ways, too
         for edge, child in zip(edges, children, strict=False):
