@@ -42,8 +42,7 @@ from .search.tree.most_visited import Snapshot, look
 from .search.tree.results import final_line
 from .thinking import Job, OnDone, OnInfo, Thinking
 
-# settings on which the priors that tree and cache hold depend
-_OF_PRIORS = ("policy_temperature", "root_policy_temperature", "ladders")
+_OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
@@ -191,6 +190,8 @@ class Engine:
             self._params = self.net.settings(self._params)
         if any(getattr(before, name) != getattr(self._params, name) for name in _OF_PRIORS):
             self._memory.forget()
+        if before.root_policy_temperature != self._params.root_policy_temperature:
+            self._memory.new_tree()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._memory.tree = self._search = None
         batched = self._evaluator is not None and self._evaluator.compiled is None

@@ -39,7 +39,7 @@ class SearchParams:
         1.0, "Softmax temperature of the net's policy; greater = wider search.", 0.1, 10
     )
     root_policy_temperature: float = setting(
-        1.0, "So many times the policy temperature applies to the moves of the root.", 0.01, 100
+        1.0, "The root's policy temperature is PolicyTemperature times this; greater = wider search there.", 0.01, 100
     )
     virtual_loss: float = setting(
         1.0, "How much of a simulation in flight counts as lost: 0 = it is a visit and no more, 1 = all of it.", 0, 1

@@ -63,11 +63,13 @@ class SearchMemory:
         assert tree is not None
         if self._base is not None and tree.root == 0:
             self._base = self._root_line
-        base, self._root_line = self._base, line.copy()
+        base, before, self._root_line = self._base, self._root_line, line.copy()
         fresh = self._restricted or restricted or self._alone != alone
+        if tree.softened and not (before is not None and _begins(line, before)):
+            fresh = True  # above the root its priors would count
         self._restricted, self._alone = restricted, alone
         node = -1
-        if base is not None and not fresh and len(base) <= len(line) and np.array_equal(base, line[: len(base)]):
+        if base is not None and not fresh and _begins(line, base):
             node = 0
             for move in moves[len(base) - 1 :]:
                 node = tree.child(node, move)
@@ -82,6 +84,11 @@ class SearchMemory:
         root = tree.nodes[node]
         if root["first_edge"] < 0:
             root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
+
+
+def _begins(line: State, start: State) -> bool:
+    """Whether a game begins with another."""
+    return len(start) <= len(line) and np.array_equal(start, line[: len(start)])
 
 
 def _refuse_too_much(megabytes: int) -> None:

@@ -228,6 +228,8 @@ class Search(SearchState):
         self.wake_others(all_of_them=True)
         for thread in started:
             thread.join()
+        if self.root_due and self.tree.expanded:  # by the only simulation
+            self.soften_root()
         self.running = False
 
     def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:

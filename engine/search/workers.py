@@ -136,11 +136,15 @@ class SearchState:
         With the solver its moves that end the game are visited first, however small their priors are.
         """
         self.root_due = False
-        soften(self.tree.arrays, self.tree.root, 1 / self.params.root_policy_temperature)
+        self.soften_root()
         if not self.params.solver:
             return
         moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
         offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
+
+    def soften_root(self) -> None:
+        """Give the priors of the expanded root its own policy temperature; once, under the tree's lock."""
+        soften(self.tree.arrays, self.tree.root, 1 / self.params.root_policy_temperature)
 
     def wake_others(self, *, all_of_them: bool = False) -> None:
         """Wake the workers that found no leaf."""

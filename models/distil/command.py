@@ -82,7 +82,10 @@ def _nets(text: str) -> tuple[tuple[int, int], ...]:
     found = [re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", word) for word in text.split(",")]
     if None in found:
         raise argparse.ArgumentTypeError(f"{text} is no list of networks; give blocks and filters, as in 8x96,6x64")
-    return tuple((int(shape[1]), int(shape[2])) for shape in found if shape)
+    results = tuple((int(shape[1]), int(shape[2])) for shape in found if shape)
+    if len(set(results)) < len(results):
+        raise argparse.ArgumentTypeError(f"{text} names a network twice; give each once")
+    return results
 
 
 def _sizes(text: str) -> tuple[tuple[int, float], ...]:
@@ -148,7 +151,7 @@ def _check_folder(args: argparse.Namespace) -> None:
         raise OptionError(f"{args.out} holds no net of az-engine distil; give the folder of a run")
     if not args.finish and (nets or (args.out / SETTINGS).exists()):
         onwards = f", and --init {nets[0]} to begin with its net" if nets else ""
-        raise OptionError(f"{args.out} holds a run, and none goes on; give another folder{onwards}")
+        raise OptionError(f"{args.out} holds a run, which cannot be continued; give another folder{onwards}")
 
 
 def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str], None]) -> None:
@@ -197,14 +200,17 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:
-    """Write the int8 files of a run's nets. BLOCKS. Errors: NetError."""
+    """Write the int8 files of a run's nets. BLOCKS. Errors: NetError, OptionError where they are not of a run."""
     from ..families.tower.graph import FIRST, KEEP_FP32
     from ..foreign.importer import quantised
     from ..foreign.source import Converted
 
     for path in sorted(folder.glob(f"*{EXACT}")):
         outline, content = read_outline(path)
-        info = check_net(outline, get_game("go").sized(max(NetInfo.from_metadata(outline.metadata).boards)))
+        told = NetInfo.from_metadata(outline.metadata)
+        if told.encoder != RULES or not told.boards:
+            raise OptionError(f"{path} is no net of az-engine distil; give the folder of its run")
+        info = check_net(outline, get_game("go").sized(max(told.boards)))
         keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
         int8, compared = quantised(Converted(content, info, (), keep, first=FIRST), _COMPARED)
         target = path.with_name(path.name.replace(EXACT, "_int8.onnx"))

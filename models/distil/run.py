@@ -139,7 +139,7 @@ class Distillation:
             labelled = ", ".join(f"{board.labelled:,} of {board.name}" for board in self.boards)
             raise DataError(
                 f"nothing was learned: the teacher labelled {labelled}, and each size waits for {self.config.least:,}; "
-                "give more --minutes, fewer --sizes or less of --least"
+                "give more --minutes, fewer --sizes or a smaller --least"
             )
 
     def _run(self, log: Log, stop: Callable[[], bool]) -> None:
@@ -166,7 +166,7 @@ class Distillation:
                 last_log = now
                 self._note(log, now - begun, losses)
                 losses.clear()
-            if now - last_export > self.config.export_seconds:
+            if now - last_export > self.config.export_seconds and any(learner.positions for learner in self.learners):
                 last_export = now
                 self.export()
         self._note(log, time.monotonic() - begun, losses)

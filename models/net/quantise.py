@@ -31,6 +31,7 @@ from .firstlayer import rounded_first
 from .probes import check, run
 
 PERCENTILE = 99.9999  # below it, what is rare on one size of board is cut off by what is common on larger ones
+_MOVES = ("Concat", "Flatten", "Gather", "Reshape", "Squeeze")  # operators that only move values
 BATCH = 64  # positions that the calibration takes at a time
 
 
@@ -80,8 +81,12 @@ def quantise(
         model, tensor, greatest = rounded_first(model, first, calibration)
         limits = {"rmin": np.array(0, np.float32), "rmax": np.array(greatest, np.float32)}
         ranges = {"TensorQuantOverrides": {tensor: [limits]}}
-    prefixes = tuple(k for k in keep if k.endswith("."))
-    excluded = [n.name for n in model.graph.node if n.name in keep or n.name.startswith(prefixes)]
+    prefixes, outputs = tuple(k for k in keep if k.endswith(".")), {output.name for output in model.graph.output}
+    excluded = [
+        n.name
+        for n in model.graph.node
+        if n.name in keep or n.name.startswith(prefixes) or (n.op_type in _MOVES and n.output[0] in outputs)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "fp32.onnx"), Path(folder, "int8.onnx")
         onnx.save(model, source)

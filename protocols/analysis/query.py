@@ -35,7 +35,6 @@ _WITHOUT_EFFECT = {  # settings of KataGo that have no counterpart, and the valu
     "playoutDoublingAdvantagePla": None,
     "preventCleanupPhase": None,
     "rootNumSymmetriesToSample": 1,
-    "rootPolicyTemperatureEarly": 1.0,
     "wideRootNoise": None,  # in every query of KaTrain
 }
 
@@ -184,8 +183,9 @@ def _settings(
     """What ``overrideSettings`` and its like say."""
     values, perspective, seconds = values.copy(), notation.first, None
     playouts, alone = 0, True
-    unknown = []
-    for name, value in _overriding(fields).items():
+    unknown, overriding = [], _overriding(fields)
+    idle = _WITHOUT_EFFECT | {"rootPolicyTemperatureEarly": overriding.get("rootPolicyTemperature", 1.0)}
+    for name, value in overriding.items():
         if name == "reportAnalysisWinratesAs":
             word = str(value).upper()
             if word not in _PERSPECTIVES:
@@ -201,8 +201,8 @@ def _settings(
             playouts = int(_parsed(OPTION_OF[name], name, value))
         elif name in OPTION_OF:
             _set(values, OPTION_OF[name], name, value)
-        elif name in _WITHOUT_EFFECT:
-            if _WITHOUT_EFFECT[name] not in (None, value):
+        elif name in idle:
+            if idle[name] not in (None, value):
                 warn("overrideSettings", f"{name} has no effect here")
         else:
             unknown.append(name[:40])

@@ -31,6 +31,7 @@ class Searches(NamedTuple):
     roots: NDArray[Any]  # ROOT[G]
     scores: NDArray[np.float64]  # f8[G, M], g + log P of the root's edges in a Gumbel search
     schedule: NDArray[np.int32]  # i4[G, V], its plan
+    softening: float  # the power of the roots' priors: 1 / their own policy temperature
 
 
 class Conclusions(NamedTuple):
@@ -47,7 +48,8 @@ class Conclusions(NamedTuple):
 def _prepare_root(tree, searches, g, stream):
     """Give the expanded root of slot ``g`` its temperature and its noise, or plan its simulations."""
     root = searches.roots[g]
-    soften_priors(tree.nodes, tree.edges, np.int64(root.node), root.softening)
+    if root.requested > 1:  # else its move is drawn from the net's policy
+        soften_priors(tree.nodes, tree.edges, np.int64(root.node), searches.softening)
     stream[0] = root.key
     if root.gumbel:
         add_gumbels(tree.nodes, tree.edges, root, stream, searches.scores[g], searches.schedule[g])
@@ -249,7 +251,6 @@ class Lockstep:
         self.edges = np.zeros((slots, nodes * moves), EDGE)  # never touched beyond what positions need
         self.counters = np.zeros((slots, 8), np.int64)
         self.roots = np.zeros(slots, ROOT)
-        self.roots["softening"] = 1 / params.root_policy_temperature
         self.salts = np.zeros(slots, np.uint64)
         self.states = np.zeros((slots, plies + 1 + MAX_DEPTH + 1), game.state_dtype)
         self.kept_moves = min(kept_moves, moves)
@@ -259,6 +260,7 @@ class Lockstep:
             self.roots,
             np.zeros((slots, moves)),
             np.zeros((slots, max(visits, 1)), np.int32),
+            1 / params.root_policy_temperature,
         )
         self._space = (np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes * moves, np.int32))
         self._cache = PositionCache(cache) if cache else None

@@ -17,7 +17,6 @@ from ..tree.nodes import pack_prior, unpack_prior
 ROOT = np.dtype(
     [
         ("key", "u8"),  # of the random numbers drawn at this root
-        ("softening", "f8"),  # the power of its priors: 1 / its own policy temperature
         ("noise_share", "f8"),  # P = (1 - share) p + share eta ...
         ("noise_alpha", "f8"),  # ... eta ~ Dir(alpha)
         ("gumbel_visit", "f8"),  # sigma(q) = (gumbel_visit + max N) * gumbel_scale * q

@@ -23,6 +23,7 @@ from .nodes import (
     MOST_NODES,
     NODE,
     NODES,
+    SOFTENED,
     TAIL,
     UNITS,
     Ownerships,
@@ -149,6 +150,11 @@ class Tree:
     def expanded(self) -> bool:
         """Whether the root has its edges, all of them."""
         return bool(self._first_edges.item(self.root) >= 0 and not self._marks.item(self.root) & TAIL)
+
+    @property
+    def softened(self) -> bool:
+        """Whether the root's own policy temperature is in its priors."""
+        return bool(self._marks.item(self.root) & SOFTENED)
 
     @property
     def full(self) -> bool:

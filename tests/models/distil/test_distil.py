@@ -77,6 +77,20 @@ def test_games_go_on_by_the_rules() -> None:
     assert ended > 5
 
 
+@pytest.mark.parametrize("rules", ["chinese", "aga-button"])
+def test_a_great_komi_never_seems_smaller_than_a_smaller_one(rules: str) -> None:
+    for lines in (9, 10):
+        theirs, own, seen = go(lines), go(lines, katago.RULES), []
+        for komi in np.arange(-70, 70.5, 0.5):
+            planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
+            for g, out in zip((theirs, own), planes, strict=True):
+                g.encode(empty_board(lines, lines, komi, rules), np.array([0]), np.array([0]), out)
+            assert (katago.planes_of_rules(planes[0], katago.HISTORY) == planes[1]).all()
+            seen.append(int(planes[1][0, 27, 0, 0]))
+        assert seen == sorted(seen, reverse=True)
+        assert (seen[0], seen[-1]) == (254, 2)
+
+
 def test_own_encoder_shows_komi_in_one_byte() -> None:
     for lines, komi in ((9, 6.5), (19, -20), (13, 300), (19, -300), (9, 0), (9, -0.5), (19, 63.5), (19, 64)):
         theirs, own = go(lines), go(lines, katago.RULES)
@@ -236,6 +250,7 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
     ("flags", "sentence"),
     [
         ("NET --nets 8by96", "8by96 is no list of networks"),
+        ("NET --nets 1x8,2x8,1x8", "1x8,2x8,1x8 names a network twice"),
         ("NET --nets 0x8", "0x8 is no list of networks"),
         ("NET --sizes 20:1", "20:1 is no list of sizes"),
         ("NET --sizes 9:0", "9:0 is no list of sizes"),
@@ -255,19 +270,19 @@ def test_wrong_requests_are_refused(
 
 
 def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for file, onwards in (("config.json", ""), ("go-1x8_fp32.onnx", "go-1x8_fp32.onnx to begin with its net")):
+    for file in ("config.json", "go-1x8_fp32.onnx"):
         (tmp_path / file).write_text("{}")
         assert main(["distil", str(teacher), "--out", str(tmp_path)]) != 0
         said = " ".join(capsys.readouterr().err.split())
-        assert "holds a run, and none goes on; give another folder" in said
-        assert onwards in said
+        assert "holds a run, which cannot be continued; give another folder" in said
+        assert ("go-1x8_fp32.onnx to begin with its net" in said) == (file != "config.json")
         assert (tmp_path / file).read_text() == "{}"
 
 
 @pytest.mark.slow
 def test_a_run_that_learns_nothing_says_so(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
-    arguments = "--nets 1x8 --sizes 7 --minutes 0.01 --points 400 --precision fp32"
+    arguments = "--nets 1x8 --sizes 7 --minutes 0.03 --points 400 --precision fp32 --least 100000 --export-seconds 0.1"
     assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) != 0
     assert "nothing was learned: the teacher labelled" in capsys.readouterr().err
     assert not [*out.glob("*.onnx"), *out.glob("config.json")], "the same command may begin again"

@@ -166,8 +166,14 @@ def test_a_root_temperature_levels_the_priors() -> None:
         for more in ({}, {"rootPolicyTemperature": 100.0}, {"overrideSettings": {"rootPolicyTemperature": 100.0}}):
             talk.ask(boardXSize=9, boardYSize=9, **more)
             greatest.append(max(info["prior"] for info in talk.answer()["moveInfos"]))
+        both = {"rootPolicyTemperature": 100.0, "rootPolicyTemperatureEarly": 100.0}
+        talk.ask(boardXSize=9, boardYSize=9, overrideSettings=both)
+        greatest.append(max(info["prior"] for info in talk.answer()["moveInfos"]))
+        talk.ask(boardXSize=9, boardYSize=9, overrideSettings={"rootPolicyTemperatureEarly": 1.5})
+        assert talk.answer()["warning"] == "rootPolicyTemperatureEarly has no effect here"
+        assert talk.answer()["moveInfos"]
     assert greatest[0] > 5 * greatest[1]
-    assert greatest[1] == greatest[2]
+    assert greatest[1] == greatest[2] == greatest[3]
 
 
 def moves_of(answer: dict[str, Any]) -> set[str]:

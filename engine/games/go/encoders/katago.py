@@ -36,10 +36,11 @@ the past.
 Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is what own komi comes to,
 in half points and 128, at most 63 points, and plane 28 is none. Where area counts, komis between two that make draws
 possible come to the same, the middle one, unless a seki leaves an odd number of points to nobody: so chances never fall
-as komi rises from 5.5 to 6.5. Plane 41 shows it again, five times as steep: at most 10 points, in half points and 20.
-Planes 15 and 16 are as plane 14: ladders of older positions would take time and tell equal positions apart. Of the past
-they show as many moves as a net asks for, one in ours. They look at 32 of the 42, neither at empty ones nor at plane
-26: onnxruntime is slow at a first convolution of planes that are no multiple of 16.
+as komi rises from 5.5 to 6.5. It is so while the button is free, too, as KataGo's plane 41 is. Plane 41 shows it again,
+five times as steep: at most 10 points, in half points and 20. Planes 15 and 16 are as plane 14: ladders of older
+positions would take time and tell equal positions apart. Of the past they show as many moves as a net asks for, one in
+ours. They look at 32 of the 42, neither at empty ones nor at plane 26: onnxruntime is slow at a first convolution of
+planes that are no multiple of 16.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def _write_rules(rules, komi, ends, button_left, points, out, row):
 def _write_small_komi(komi, points, out, row):
     """Komi as RULES shows it, where it stands in two bytes and the parity wave."""
     most, near = np.int64(RULES_KOMI - 2), np.int64(NEAR_KOMI)
-    komi = min(max(komi, -most), most) + out[row, _WAVE * points] - 1
+    komi = min(max(komi + out[row, _WAVE * points] - 1, -most), most)
     close = min(max(komi, -near), near) + near
     for i in range(points):
         out[row, _KOMI * points + i] = komi + RULES_KOMI
@@ -281,8 +282,9 @@ def planes_of_rules(planes: Any, history: int) -> Any:
         result[:, first + history : first + HISTORY] = 0
     result[:, _CAUGHT + 1 : _CAUGHT + 3] = planes[:, _CAUGHT : _CAUGHT + 1]
     high, low = planes[:, _KOMI], planes[:, _KOMI + 1]  # high: 4 from 0 on, 3 from -256 on
+    above, below = (high > 4) | ((high == 4) & (low > 126)), (high < 3) | ((high == 3) & (low < 130))
     near = (high == 4) * (low.clip(max=126) + 128) + (high == 3) * (low.clip(min=130) - 128)
-    komi = near + (high > 4) * 254 + (high < 3) * 2 + planes[:, _WAVE] - 1
+    komi = (near + planes[:, _WAVE] - 1).clip(2, 254) * ~(above | below) + above * 254 + below * 2
     result[:, _KOMI], result[:, _KOMI + 1] = komi, 0
     result[:, _WAVE] = komi.clip(RULES_KOMI - NEAR_KOMI, RULES_KOMI + NEAR_KOMI) - (RULES_KOMI - NEAR_KOMI)
     return result
