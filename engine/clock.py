@@ -5,7 +5,8 @@ the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.shou
 
 Two figures bound a move. Normally *optimum* is spent: an even share of the time left over the moves still expected.
 *maximum* is never exceeded; a search whose best move is being overtaken continues towards it, with the time saved by
-searches that ended early because their best move could no longer change.
+searches that ended early because their best move could no longer change. A byoyomi cannot be saved: it is used, since
+what a search finds is kept for the next move.
 
 A move costs more than its search: :class:`Delays` learns how much from what the clock lost since the last move.
 """
@@ -41,7 +42,8 @@ class Budget:
 
     optimum: float
     maximum: float
-    minimum: float = 0.0  # spent even when the best move can no longer change
+    minimum: float = 0.0  # spent even when the best move can no longer change ...
+    unsaved: float = 0.0  # ... as is time that no later move would have, unless there is but one move
 
     def allowed(self, instability: float = 0.0) -> float:
         """Seconds to spend; ``instability`` in [0, 1]: how likely more time changes the move."""
@@ -170,7 +172,7 @@ def budget(
         delays = delays or Delays()
         clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves, delays)
         minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)
-        budgets.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum))
+        budgets.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum, clock.unsaved))
     return min(budgets, key=lambda b: b.maximum, default=None)
 
 
@@ -208,4 +210,5 @@ def _clock_budget(
     largest = max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
     optimum = min(share * (_PONDER_BONUS if ponder else 1.0), largest * main)
     maximum = max(optimum, min(optimum * _STRETCH, largest * main, largest * spare))
-    return Budget(min((optimum + free) / 1000.0, _LONG_S), min((maximum + free) / 1000.0, _LONGEST_S))
+    seconds, unsaved = min((optimum + free) / 1000.0, _LONG_S), min(free / 1000.0, _LONG_S)
+    return Budget(seconds, min((maximum + free) / 1000.0, _LONGEST_S), unsaved=unsaved)

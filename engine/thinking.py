@@ -349,6 +349,8 @@ class Thinking:
             return False
         if choices == 1:
             return True
+        if elapsed < self._budget.unsaved:
+            return False
         rate = search.simulations / max(self._watch.seconds, 1e-3)
         return bool(search.simulations >= 32 and most - second > rate * (allowed - elapsed) * 1.05)
 

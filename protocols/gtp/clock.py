@@ -128,7 +128,7 @@ class PlayerClock:
             return None
         left, system = round(1000 * (max(self._left, 0.0) - gone)), self._system
         byoyomi, movestogo = 0, None
-        if self._overtime and system.periods:
+        if self._overtime and (system.periods or self._moves <= 1):  # what is left of it is lost
             left, byoyomi = 0, max(left, 0)
         elif self._overtime:
             movestogo = max(self._moves, 1)

@@ -243,6 +243,21 @@ def test_movetime(engine: Engine, threads: int, clock: FakeClock) -> None:
         assert ms - 20 <= think(engine, movetime=ms).answer.time_ms < ms + 20
 
 
+def test_time_that_no_later_move_has_is_used(clock: FakeClock) -> None:
+    """A queen is to be taken: with a clock the search ends early, a byoyomi is used."""
+    taken = "rnb1kbnr/pppp1ppp/8/4p3/4P2q/5N2/PPPP1PPP/RNBQKB1R w KQkq - 0 3"
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1))
+    clock.tick, used = 0.002, []
+    for limits in ({"time": (60_000, 60_000)}, {"time": (0, 0), "byoyomi": 1500}):
+        engine.new_game()
+        begun = clock.now
+        assert think(engine, taken, **limits).answer.move == "f3h4"
+        used.append(clock.now - begun)
+    engine.close()
+    assert used[0] < 1.0
+    assert 1.3 < used[1] < 1.6
+
+
 def test_no_time_at_all(engine: Engine, clock: FakeClock) -> None:
     clock.tick = 0.001
     for left in ((0, 0), (-100, 5), (1, 1)):

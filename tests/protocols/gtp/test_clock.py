@@ -80,7 +80,7 @@ def test_canadian_overtime() -> None:
     assert clock.limits(0) == Limits(time=(48000, None), movestogo=4)
     for _ in range(3):
         clock.spend(10.0)
-    assert clock.limits(0) == Limits(time=(18000, None), movestogo=1)
+    assert clock.limits(0) == Limits(time=(0, None), byoyomi=18000), "what is left of it is lost"
     clock.spend(10.0)
     assert clock.limits(0) == Limits(time=(50000, None), movestogo=5)
     clock.correct(7, 2)
