@@ -123,7 +123,7 @@ def test_chances_of_white_rise_with_komi(board: str, rules: str) -> None:
     options = EngineOptions(threads=1, batch_size=4, hash_mb=16)
     with contextlib.closing(Engine(f"go{size}", options)) as engine:
         chances = []
-        for half_points in range(-20, 41):
+        for half_points in range(-20, 61):
             engine.set_position(f"{board} b - {half_points / 2:g} {rules}", [])
             chances.append(1.0 - engine.opinion().chance)
     assert (np.diff(chances) >= -0.05).all()
