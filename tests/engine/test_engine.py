@@ -476,29 +476,6 @@ def test_a_limit_of_depth_is_reached_and_reported(engine: Engine) -> None:
         moves.append(recorder.answer.move or "")
 
 
-@pytest.mark.parametrize("temperature", [1.0, 1.4])
-def test_a_step_back_does_not_meet_the_priors_of_a_later_root(engine: Engine, temperature: float) -> None:
-    engine.configure(search=SearchParams(root_policy_temperature=temperature))
-    first = think(engine, nodes=300)
-    line = list(first.report.lines[0].pv[:1])
-    assert think(engine, None, line, nodes=300).report.visits > 300
-    again = think(engine, nodes=300)
-    assert (again.report.visits == 300) == (temperature != 1.0)
-    assert think(engine, nodes=300).report.visits == again.report.visits + 300
-
-
-def test_the_root_s_temperature_shows_from_the_first_visit_on() -> None:
-    told = []
-    for nodes in (1, 2):
-        engine = Engine("chess", EngineOptions(hash_mb=16, threads=1, move_stats=True))
-        for temperature in (1.0, 2.0):
-            engine.configure(search=SearchParams(root_policy_temperature=temperature))
-            told.append(sorted(stats.prior for stats in think(engine, nodes=nodes).report.move_stats))
-        engine.close()
-    assert max(told[0]) > 1.3 * max(told[1])
-    assert told[:2] == told[2:]
-
-
 def test_another_game_does_not_reuse_it(engine: Engine) -> None:
     think(engine, nodes=500)
     assert think(engine, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", nodes=10).report.nodes == 10
