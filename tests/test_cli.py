@@ -18,6 +18,7 @@ import pytest
 
 from az_engine import __version__, cli
 from az_engine.arguments import Parser
+from az_engine.commands.installation import Installation
 from az_engine.completion import complete
 from az_engine.engine.errors import NetError
 from az_engine.models import families
@@ -145,7 +146,6 @@ def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
     assert re.search(r"--help-all shows \d+ more options", short)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "what", "extra"),
     [
@@ -155,11 +155,24 @@ def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
         ("match", "--ray", "ray"),
     ],
 )
-def test_help_says_which_command_adds_the_extra(command: str, what: str, extra: str) -> None:
-    said = help_of(command, "--help").splitlines()
-    needs = [line for line in said if line.startswith(f"{what} needs the extra {extra}; to add it: ")]
-    assert len(needs) == 1
-    assert f"[{extra}]" in needs[0] or f"AZ_ENGINE_EXTRA={extra}" in needs[0]
+def test_help_says_which_command_adds_the_extra_that_is_missing(
+    command: str, what: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needs(installed: bool) -> list[str]:
+        monkeypatch.setattr(Installation, "has", lambda _self, _extra: installed)
+        lines = cli.parser_of(command)[1].format_help().splitlines()
+        return [line for line in lines if line.startswith(f"{what} needs the extra {extra}; to add it: ")]
+
+    [line] = needs(installed=False)
+    assert f"[{extra}]" in line or f"AZ_ENGINE_EXTRA={extra}" in line
+    assert needs(installed=True) == []
+
+
+def test_an_extra_is_there_when_all_its_packages_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    requirements = ["numba", 'pytest>=8; extra == "a"', 'pytest>=8; extra == "b"', 'nonesuch[x]>=1; extra == "b"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: requirements)
+    here = Installation.current()
+    assert [here.has(extra) for extra in "abc"] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.errors import DataError, EngineProcessError
+from ...engine.errors import DataError
 from ...engine.limits import Limits
 from ...protocols.clients.gtp import GtpClient
 from ...protocols.lines import one_line
@@ -111,19 +111,20 @@ def _located(command: str, folder: Path) -> str:
 def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | None]:
     """The move that a player chooses at each question; None: it resigns, or refuses the position. BLOCKS.
 
+    A player without reg_genmove, such as KataGo, plays its move, and takes it back.
+
     Errors: EngineProcessError, NetError.
     """
     limits, moves = Limits(nodes=spec.limit.nodes, movetime=spec.limit.movetime_ms), list[str | None]()
     with running(spec, "go") as player:
         assert isinstance(player, GtpClient)
-        if QUESTION not in player.offered:
-            raise EngineProcessError(f"it has no command {QUESTION}")
+        word = QUESTION if QUESTION in player.offered else "genmove"
         lost = False  # its board is not the suite's
         for question in track(questions, spec.name):
             lost &= not any(command.startswith(ANEW) for command in question.commands)
             move = None
-            for command in () if lost else (*question.commands, f"{QUESTION} {question.colour}"):
-                if command.startswith(QUESTION):
+            for command in () if lost else (*question.commands, f"{word} {question.colour}"):
+                if command.startswith(word):
                     player.limit(limits, question.mover)
                 success, text = player.ask(command, READY_S + (limits.movetime or 0) / 1000)
                 if not success:
@@ -131,5 +132,7 @@ def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | No
                     lost = True
                     break
                 move = text.upper()
+            if word != QUESTION and not lost and move != "RESIGN":
+                player.ask("undo", READY_S)
             moves.append(None if lost or move == "RESIGN" else move)
     return moves

@@ -1,6 +1,6 @@
-"""Fights: enclosed groups of few liberties at an edge, of which some live, some die, and some are in seki.
+"""Fights that played games show seldom: enclosed groups at an edge, and stones within the other side's territory.
 
-Played games show few of them, and hardly a seki. What becomes of a group is for the teacher to say.
+Some of them live, some die, and some are in seki: what becomes of them is for the teacher to say.
 """
 
 from __future__ import annotations
@@ -15,10 +15,51 @@ _ALONE = 0.35  # chance that one group is enclosed, not two of different colours
 _HOLES, _STRANGERS, _GAPS = (0.08, 0.4), (0.0, 0.2), (0.0, 0.1)  # shares of the enclosed points and of the walls
 _STONES = 0.08  # of the board's points: mean number of stones elsewhere
 
+_AREA, _AREAS = 20, (3.0, 30.0)  # points for each centre of a territory; squared widths of these, twice
+_QUANTILES = (0.3, 0.7)  # white's share of a divided board
+_BEHIND, _DEEP = (0.2, 0.6), (0.0, 0.3)  # shares of stones next to a wall, and farther from it
+_INVADERS, _NEAR = (
+    (0.0, 0.1),
+    4,
+)  # share of the other side's stones; so near, in rows and columns, it is that of strangers
+
 
 def fight(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
     """u1[H, W] of BLACK, WHITE and EMPTY; a chain may be without a liberty, then draw again."""
-    board = np.rot90(_drawn(lines, random), int(random.integers(4)))
+    return _turned(_enclosed(lines, random), random)
+
+
+def territories(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
+    """A board that is divided between both sides, with stones of each within the other's; as :func:`fight`."""
+    y, x = np.mgrid[:lines, :lines]
+    field = np.zeros((lines, lines))
+    for _ in range(int(random.integers(2, 3 + lines * lines // _AREA))):
+        row, column = random.uniform(0, lines, 2)
+        field += random.choice((-1, 1)) * np.exp(-((y - row) ** 2 + (x - column) ** 2) / random.uniform(*_AREAS))
+    owner = np.where(field > np.quantile(field, random.uniform(*_QUANTILES)), BLACK, WHITE)
+
+    wall, behind = np.zeros((2, lines, lines), bool)
+    for axis in (0, 1):
+        for step in (-1, 1):
+            at = np.clip((y, x)[axis] + step, 0, lines - 1)
+            wall |= owner != (owner[at, x] if axis == 0 else owner[y, at])
+    for axis in (0, 1):
+        for step in (-1, 1):
+            at = np.clip((y, x)[axis] + step, 0, lines - 1)
+            behind |= wall[at, x] if axis == 0 else wall[y, at]
+    shares = np.where(
+        wall, 1 - random.uniform(*_GAPS), np.where(behind, random.uniform(*_BEHIND), random.uniform(*_DEEP))
+    )
+    strangers = np.full((lines, lines), random.uniform(*_INVADERS))
+    row, column = random.integers(0, lines, 2)  # most of them are near here
+    strangers[(abs(y - row) < _NEAR) & (abs(x - column) < _NEAR)] = random.uniform(*_STRANGERS)
+    board = np.where(random.random(owner.shape) < shares, owner, EMPTY)
+    return np.where((random.random(owner.shape) < strangers) & ~wall, 1 - owner, board).astype(np.uint8)
+
+
+def _turned(board: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
+    """A board under one of its symmetries, its colours as they are or exchanged."""
+    board = np.rot90(board, int(random.integers(4)))
     if random.random() < 0.5:
         board = board.T
     if random.random() < 0.5:
@@ -26,7 +67,7 @@ def fight(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
     return np.ascontiguousarray(board, np.uint8)
 
 
-def _drawn(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
+def _enclosed(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
     """A fight at the upper edge: to the left of ``split`` white is enclosed, to the right black."""
     height = min(int(random.integers(_HEIGHT[0], _HEIGHT[1] + 1)), lines // 3)
     width = lines if lines <= _WHOLE_WIDTH else int(random.integers(_WIDTH[0], _WIDTH[1] + 1))

@@ -20,7 +20,7 @@ from ...engine.errors import PositionError
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import kernel
-from .fights import fight
+from .fights import fight, territories
 
 _RULES = {  # how often a game has them
     "tromp-taylor": 0.2, "chinese-ogs": 0.2, "chinese": 0.1, "aga": 0.05, "new-zealand": 0.05, "japanese": 0.35,
@@ -33,7 +33,7 @@ _FAIR, _SPREAD = 0.75, 6.0  # ... mostly to what is fair, give or take so many p
 _WIDE = (-30.0, 40.0)  # ... else to anything in here
 _MOST = 63.5  # greatest komi that a byte of half points shows
 _HANDICAP, _STONES = 0.1, (2, 9)
-_FIGHT = 0.15  # chance that a game begins with a fight
+_FIGHT, _DIVIDED = 0.4, 0.6  # chance that a game begins with a fight, and that this is on a divided board
 _TEMPERATURES, _USUAL_TEMPERATURES = (0.15, 0.5, 0.8, 1.0, 1.2), (0.1, 0.2, 0.4, 0.6, 0.8)
 _BLUNDERS, _USUAL_BLUNDERS = (0.0, 0.0, 0.0, 0.03, 0.1, 0.3), (0.0, 0.0, 0.02)  # chance that a move is any legal one
 _OPENING = 0.05  # of the board's points: mean number of first moves drawn widely
@@ -198,7 +198,8 @@ class _Slice:
         found: np.void | None = None
         while found is None:
             with contextlib.suppress(PositionError):  # a chain has no liberty
-                text = _with_stones(start, fight(lines, random), "bw"[random.integers(2)])
+                board = territories(lines, random) if random.random() < _DIVIDED else fight(lines, random)
+                text = _with_stones(start, board, "bw"[random.integers(2)])
                 found = self._game.parse_position(text)[0][-1]
         return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ...engine import blocking
@@ -20,6 +19,7 @@ _EARLY = 4  # no resignation before points / _EARLY moves
 AT_THE_END = 10**9  # ms between reports: but for the last there is none
 _POINTS_LOST, _VALUE_LOST = 0.25, 0.05  # that two searches may differ in: a needless move costs a point, or nothing
 _OTHERS = 400  # visits of the search for the best move but the pass
+_LIKELY = 0.02  # probability of a pass by the net from which on a search may choose it
 _LOOKS = ((40, 12), (200, 4), (800, 0))  # visits for each answer to the pass, and how many of them get the next look
 
 
@@ -79,6 +79,12 @@ def worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
     return Worth(best.move or PASS, None if estimate is None else estimate.score, value)
 
 
+def may_pass(engine: GoEngine) -> bool:
+    """Whether a search of the position held is likely to choose a pass. BLOCKS for one evaluation."""
+    policy = dict(zip(engine.legal_moves(), engine.opinion().policy.tolist(), strict=True))
+    return bool(policy.get(PASS, 0.0) >= _LIKELY)
+
+
 def pass_or_move(
     engine: GoEngine, find: Callable[[Limits], tuple[BestMove, ThinkingInfo | None]], seconds: float
 ) -> str:
@@ -92,8 +98,16 @@ def pass_or_move(
     others = tuple(move for move in engine.legal_moves() if move != PASS)
     if not others:
         return PASS
-    limits, watch = Limits(movetime=max(round(500 * seconds), 1), report_ms=AT_THE_END), Stopwatch()
-    best = worth_of(*find(replace(limits, nodes=_OTHERS, searchmoves=others)))
+    watch = Stopwatch()
+
+    def worth(move: Sequence[str], visits: int) -> Worth:
+        left = min(seconds / 2, seconds - watch.seconds)
+        limits = Limits(
+            movetime=max(round(1000 * left), 1), report_ms=AT_THE_END, nodes=visits, searchmoves=tuple(move)
+        )
+        return worth_of(*find(limits))
+
+    best = worth(others, _OTHERS)
     engine.play(PASS)
     try:
         policy = engine.opinion().policy.tolist()
@@ -104,7 +118,7 @@ def pass_or_move(
             for answer in answers:
                 if watch.seconds > (seconds / 2 if first else seconds):
                     break
-                result.append(worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,)))))
+                result.append(worth([answer], visits))
                 if not first and not result[-1].of_opponent.as_good_as(best):
                     return best.move
             answers = [worth.move for worth in sorted(result, key=lambda each: each.order, reverse=True)[:kept]]

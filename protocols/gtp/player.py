@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ... import __version__
 from ...engine.clock import Stopwatch
-from ...engine.errors import AzError
+from ...engine.errors import AzError, NetError
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ..lines import LineWriter
@@ -36,7 +36,7 @@ from .board import (
 from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
 from .game import GoEngine, GtpGame, Start, empty
-from .genmove import AT_THE_END, RESIGN, MoveChooser, pass_or_move, search, worth_of
+from .genmove import AT_THE_END, RESIGN, MoveChooser, may_pass, pass_or_move, search, worth_of
 from .params import Params, read_params
 from .questions import (
     ANALYZE_COMMANDS,
@@ -52,9 +52,17 @@ from .rules import Rules, read_kgs_rules, read_rules
 from .sgf import contents, read_sgf, write_sgf
 
 _PASS_S, _PASS_BY_VISITS_S = 5.0, 30.0  # for what a pass is worth, at most, where no clock runs
+_LEAST_PASS_S = 0.02  # for it, at least
+_BEFORE_A_PASS = 0.75  # of a move's own time, where a pass is likely: the rest is for what that is worth
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
+
+
+def _shorter(limits: Limits) -> Limits:
+    """The search's part of a move's own time, where a pass is likely."""
+    movetime = None if limits.movetime is None else round(_BEFORE_A_PASS * limits.movetime)
+    return replace(limits, movetime=movetime, byoyomi=round(_BEFORE_A_PASS * limits.byoyomi))
 
 
 class GtpPlayer:
@@ -333,19 +341,22 @@ class GtpPlayer:
         """Choose a move for a colour. Leaves the game as it was, but counts moves towards a resignation."""
         watch, game = Stopwatch(), self._game
         self._ready()
+        is_last = game.passed and game.moves[-1].colour == other(colour)
         limits = self._limits(colour, watch.seconds)
         with game.to_move(colour) as engine:
             moves = game.moves_of_cleanup(colour) if cleanup else ()
             if request is not None:
                 moves = searched(request, moves or engine.legal_moves())
+            counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
+            if counts and (limits.movetime or limits.byoyomi) and (is_last or self._may_pass(engine, colour)):
+                limits = _shorter(limits)
             limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
-        is_last = game.passed and game.moves[-1].colour == other(colour)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
-        if not (cleanup or moves) and game.rules.territory:
+        if counts:
             if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
-                move = self._pass_or_move(command, colour, best, last)
+                move = self._pass_or_move(command, colour, watch, best, last) or move
         elif not (cleanup or moves) and (move == PASS or is_last):
             move = self._chooser.choose(best, lines, game.sure_lead(colour), last=is_last)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
@@ -353,20 +364,40 @@ class GtpPlayer:
             return move
         return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size.points) else move
 
-    def _pass_or_move(self, command: GtpCommand, colour: str, best: BestMove, last: ThinkingInfo | None) -> str:
-        """A pass by rules that count territory, where it loses nothing; else the best other move."""
-        score, limits = worth_of(best, last).score, self._limits(colour, 0.0)
+    def _pass_or_move(
+        self, command: GtpCommand, colour: str, watch: Stopwatch, best: BestMove, last: ThinkingInfo | None
+    ) -> str | None:
+        """By rules that count territory a pass that loses nothing, else the best other move; None: no time is left."""
+        seconds = self._seconds_for_a_pass(colour, watch, best)
+        if seconds < _LEAST_PASS_S:
+            return None
         visits = int(self._values["nodes_limit"])
-        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
-        left = limits.time[[*STONES].index(colour)]
-        if left is not None:
-            seconds = min(seconds, (left / 20 + limits.byoyomi / 4) / 1000)
-        with self._game.evened(colour, score or 0.0), self._game.to_move(colour) as engine:
+        with self._game.evened(colour, worth_of(best, last).score or 0.0), self._game.to_move(colour) as engine:
             engine.configure(nodes_limit=0)  # that of a move is too small for a pass, which may end the game
             try:
                 return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
             finally:
                 engine.configure(nodes_limit=visits)
+
+    def _may_pass(self, engine: GoEngine, colour: str) -> bool:
+        """Whether a search is likely to choose a pass, or nothing is left but to pass. BLOCKS for two evaluations."""
+        try:
+            return may_pass(engine) or self._game.over(colour, engine.estimate())
+        except NetError:  # the search says why
+            return False
+
+    def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, best: BestMove) -> float:
+        """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's."""
+        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if int(self._values["nodes_limit"]) else _PASS_S)
+        limits, overhead = self._limits(colour, watch.seconds), float(self._values["move_overhead"])
+        left = limits.time[[*STONES].index(colour)]
+        if limits.movetime is not None:
+            gone = best.time_ms if left is None else overhead
+            seconds = min(seconds, (limits.movetime - gone) / 1000)
+        if left is not None:
+            some = left / 20 + limits.byoyomi / 4 if left > 0 else limits.byoyomi
+            seconds = min(seconds, min(some, left + limits.byoyomi - overhead) / 1000)
+        return seconds
 
     def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
         """Choose a move, play it, and take the time off the clock."""

@@ -51,7 +51,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """``note`` gives the last lines of the help; it is called when the help is printed."""
+    """``note`` gives the last lines of the help, or ""; it is called when the help is printed."""
 
     note: Callable[[], str] | None = None
     _common: frozenset[str] = frozenset()
@@ -77,8 +77,8 @@ class Parser(argparse.ArgumentParser):
             action.help = meaning
         if hidden:
             text += f"\n{self.prog} --help-all shows {len(hidden)} more options\n"
-        if self.note:
-            text += f"\n{self.note()}\n"
+        if self.note and (note := self.note()):
+            text += f"\n{note}\n"
         return text
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]

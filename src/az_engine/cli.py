@@ -244,12 +244,18 @@ def parser_of(name: str) -> tuple[ModuleType, Parser]:
     """The module of an existing command and the parser of its arguments."""
     command = importlib.import_module(COMMANDS[name][0])
     parser = Parser(prog=f"az-engine {name}", description=command.HELP)
-    if name in _NEEDS:
-        parser.note = lambda: "\n".join(
-            f"{what} needs the extra {extra}; to add it: {_how_to_add(extra)}" for what, extra in _NEEDS[name]
-        )
+    parser.note = lambda: _missing(name)
     command.add_arguments(parser)
     return command, parser
+
+
+def _missing(name: str) -> str:
+    """Lines that say which extras a command needs that are not installed, and what adds them."""
+    from .commands.installation import Installation
+
+    here = Installation.current()
+    needs = [(what, extra) for what, extra in _NEEDS.get(name, ()) if not here.has(extra)]
+    return "\n".join(f"{what} needs the extra {extra}; to add it: {here.add(extra)}" for what, extra in needs)
 
 
 def _how_to_add(extra: str) -> str:

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+_NAME = re.compile(r"[\w.-]+")  # of the package that a requirement begins with
 
 
 def windows() -> bool:
@@ -75,6 +78,11 @@ class Installation:
         if _is_installed("onnxruntime-gpu"):  # the package itself would bring onnxruntime
             return f"{self.install} {' '.join(map(quote, _packages(extra)))}"
         return f"{self.install} {self.requirement(extra)}"
+
+    def has(self, extra: str) -> bool:
+        """Whether all packages of an extra are installed."""
+        packages = [_NAME.findall(requirement)[0] for requirement in _packages(extra)]
+        return bool(packages) and all(map(_is_installed, packages))
 
     @property
     def install(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -162,6 +164,36 @@ def test_players_answer_a_regression_suite(tmp_path: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     assert "own 1: az-engine uniform refuses loadsgf" in shown.err
     assert json.loads(shown.out)["played"] == ["no move", "no move"]  # also where its board is not the suite's
+
+
+NO_REG_GENMOVE = """
+import sys
+moves = []
+for line in sys.stdin:
+    word, *rest = line.split()[line[0].isdigit():]
+    if word == "play":
+        moves.append(rest[1])
+    if word == "genmove":
+        moves.append(f"A{1 + len(moves)}")
+    if word == "undo":
+        moves.pop()
+    answers = {"list_commands": "play\\ngenmove\\nundo\\nloadsgf", "genmove": moves[-1] if moves else ""}
+    print(f"={line.split()[0] if line[0].isdigit() else ''} {answers.get(word, '')}\\n", flush=True)
+    if word == "quit":
+        break
+"""
+
+
+def test_a_player_without_reg_genmove_takes_its_moves_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    player, path = tmp_path / "player.py", tmp_path / "own.tst"
+    player.write_text(NO_REG_GENMOVE)
+    path.write_text(
+        "1 reg_genmove white\n#? [A1]\nplay white E4\n2 reg_genmove black\n#? [A2]\n3 reg_genmove black\n#? [A2]\n"
+    )
+    command = shlex.join([sys.executable, str(player)])
+    assert main(["suite", str(path), "-P", f"cmd={shlex.quote(command)} name=other", "--seconds", "1", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["positions"], row["solved"]) == (3, 3)
 
 
 def test_long_work_shows_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

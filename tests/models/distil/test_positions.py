@@ -16,7 +16,7 @@ from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.games.go.state import EMPTY
 from az_engine.models.data.games.go import read_shard
 from az_engine.models.distil.config import HISTORY
-from az_engine.models.distil.fights import fight
+from az_engine.models.distil.fights import fight, territories
 from az_engine.models.distil.memory import Memory
 from az_engine.models.distil.records import read_records, remember
 
@@ -57,6 +57,22 @@ def test_fights_leave_some_chains_few_liberties(lines: int) -> None:
         tight += any(len(stones) >= 4 and len(liberties) <= 3 for stones, liberties in found)
         boards.add(board.tobytes())
     assert tight > 15
+    assert settled > 20  # of the others games draw again
+    assert len(boards) > 55
+
+
+@pytest.mark.parametrize("lines", [5, 7, 9, 13, 19])
+def test_divided_boards_hold_ground_of_both_sides_and_stones_within_it(lines: int) -> None:
+    random, settled, invaded, boards = np.random.default_rng(lines), 0, 0, set()
+    for _ in range(60):
+        board = territories(lines, random)
+        assert board.shape == (lines, lines)
+        assert {0, 1} <= set(board.ravel().tolist())
+        found = chains(board)
+        settled += all(liberties for _, liberties in found)
+        invaded += any(len(stones) == 1 and len(liberties) >= 3 for stones, liberties in found)
+        boards.add(board.tobytes())
+    assert invaded > 15
     assert settled > 20  # of the others games draw again
     assert len(boards) > 55
 

@@ -3,8 +3,9 @@
 python -m tests.protocols.gtp.counts NET --games 100 --size 9 --visits 50 [--gnugo]
 python -m tests.protocols.gtp.counts "katago gtp -config CONFIG -model NET" --games 100
 
-Our net plays itself, or GNU Go, until two passes; every second game is one by Japanese rules. Then the games that ended
-so are counted by final_score: once with our net, which says what is dead, once with NET, or by that program.
+Our net plays itself, or GNU Go, until two passes; half of the games are by Japanese rules. Then both say which stones
+are dead in the games that ended so, and the board is counted without them. KataGo's own final_score is no count where
+stones are dead, but the lead that it expects, rounded: it differs from every count by some points when one side has all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import random
 import shlex
 import sys
 
-from .passes import Program, parser_of_games, play
+from az_engine.engine.games import get_game
+from az_engine.protocols.gtp.board import Size, point, result, territory
+
+from .passes import KOMI, Moves, Program, parser_of_games, play
 
 RULES = ("chinese", "japanese")
 
@@ -37,7 +41,7 @@ def main() -> None:
             judge.begin()
             for colour, vertex in moves:
                 judge.ask(f"play {colour} {vertex}")
-            scores = [player.ask("final_score") for player in (ours, judge)]
+            scores = [count(player, moves, args.size, rules) for player in (ours, judge)]
             counted[rules] += 1
             alike[rules] += scores[0] == scores[1]
             if scores[0] != scores[1]:
@@ -45,6 +49,17 @@ def main() -> None:
         print(f"{rules}: {alike[rules]} of {counted[rules]} alike", flush=True)
         for program in {ours, judge, theirs}:
             program.close()
+
+
+def count(player: Program, moves: Moves, size: int, rules: str) -> str:
+    """The result of a finished game without the stones that a player calls dead."""
+    game, board = get_game(f"go{size}"), Size(size, size)
+    line, _ = game.parse_position(f"{'/'.join([str(size)] * size)} b - {KOMI} {rules}")
+    for _, move in moves:
+        line = game.play(line, game.parse_move(line, move))
+    dead = {point(stone, board) for stone in player.ask("final_status_list dead").split()}
+    chains = [chain for chain in territory().chains(line[-1]) if chain <= dead]
+    return result(territory().score(line[-1], chains)[0])
 
 
 def _engine(net: str, visits: int, size: int, rules: str) -> Program:

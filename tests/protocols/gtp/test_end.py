@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from az_engine.engine.clock import Stopwatch
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import BestMove, Estimate, Wdl
 from az_engine.engine.limits import Limits
@@ -341,3 +342,20 @@ def test_no_pass_while_there_is_something_to_lose(before: Sequence[str], moves: 
     with GtpTalk(weights_file="", nodes_limit=visits, move_time=60.0) as talk:
         *_, answer = talk.ask("boardsize 9", "komi 6.5", "kata-set-rules japanese", *before, *plays, "genmove b")
     assert re.fullmatch(r"= [A-HJ][1-9]", answer)
+
+
+CLOSED = (  # 9x9, by Japanese rules: only passes are left
+    "E4 E7 E3 C6 F6 F7 G6 C3 D6 C7 D7 D8 C8 B8 C5 B5 B6 B7 E8 C9 G7 D2 E2 F8 B4 C4 D5 A6 B2 B3 C2 G8 H8 D3 D1 A2 "
+    "C1 H9 J8 E6 E5 G9 E9 D9 H7 A4 E1 D4 J9 F9 A1 A3 E8 E9 B1 G4 G3 H3 G2 H5 G5 F4 H4 J4 F5 H2 H1 J2 F3 J6 H4 G4 "
+    "H6 H4 G1 F2 J1 F4 F1 A5 B9 A9 A7"
+)
+
+
+@pytest.mark.slow
+def test_what_a_pass_is_worth_takes_no_time_that_is_not_there() -> None:
+    plays = [f"play {'bw'[ply % 2]} {point}" for ply, point in enumerate(CLOSED.split())]
+    with GtpTalk(weights_file="") as talk:
+        talk.ask("boardsize 9", "komi 6.5", "kata-set-rules japanese", *plays, "genmove w", "undo")
+        watch = Stopwatch()
+        assert talk.ask("time_settings 0 4 1", "genmove w")[1] == "= pass"
+        assert 2.0 < watch.seconds < 4.25
