@@ -5,7 +5,7 @@ python -m tests.protocols.gtp.counts "katago gtp -config CONFIG -model NET" --ga
 
 Our net plays itself, or GNU Go, until two passes; half of the games are by Japanese rules. Then both say which stones
 are dead in the games that ended so, and the board is counted without them. KataGo's own final_score is no count where
-stones are dead, but the lead that it expects, rounded: it differs from every count by some points when one side has all.
+stones are dead, but the lead that it expects, rounded: it differs from all counts by some points when one side has all.
 """
 
 from __future__ import annotations
