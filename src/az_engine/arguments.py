@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
@@ -22,6 +23,13 @@ def board_lines(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is no size of a square board; give its lines, for example 9")
     return int(text)
+
+
+def board_size(text: str) -> str:
+    """The size of a board as an option gives it: lines, or columns and rows. Errors: argparse.ArgumentTypeError."""
+    if not re.fullmatch(r"[0-9]+(x[0-9]+)?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of a board; give its lines, for example 9, or 9x13")
+    return text
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

@@ -337,10 +337,22 @@ def test_a_net_that_cannot_play_ends_it_before_the_board(
 
 
 def test_a_size_that_is_no_number_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["play"], ["match", "-B", "uniform"]):
+    for command, size, said in (
+        (["play"], "9x", "'9x' is no size of a board; give its lines, for example 9, or 9x13"),
+        (["match", "-B", "uniform"], "9x13", "'9x13' is no size of a square board; give its lines, for example 9"),
+    ):
         with pytest.raises(SystemExit):
-            main([*command, "--game", "go", "--size", "9x13"])
-        assert "'9x13' is no size of a square board; give its lines, for example 9" in capsys.readouterr().err
+            main([*command, "--game", "go", "--size", size])
+        assert said in capsys.readouterr().err
+
+
+def test_a_board_may_have_more_rows_than_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("J13\nquit\n"))
+    assert main(["play", "--game", "go", "--size", "9x13", "--net", "uniform", "--visits", "2", "--letters"]) == 0
+    board = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert [len(board), board[0][:2], board[-1].split()] == [14, "13", [*"ABCDEFGHJ"]]
 
 
 class _Slow:

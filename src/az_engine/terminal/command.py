@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..arguments import board_lines
+from ..arguments import board_size
 from ..engine.clock import Stopwatch
 from ..engine.errors import AzError
 from ..protocols.languages import ENGLISH, languages, translated
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of its sentences; shogi's moves, too, are then written as in that country (default: that of LANG)",
     )
     go = parser.add_argument_group("Go")
-    go.add_argument("--size", type=board_lines, metavar="N", help="lines of the square board (default 9)")
+    go.add_argument("--size", type=board_size, metavar="N", help="lines of the board (default 9), or 9x13")
     go.add_argument("--komi", type=float, help="points for White (default: 7 on 9x9, 7.5 on others, 0.5 with handicap)")
     go.add_argument(
         "--handicap", type=int, default=0, metavar="N", help="stones on the fixed points before White moves"
