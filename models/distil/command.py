@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -43,9 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = """\
 examples:
   az-engine distil b10c384.bin.gz --out runs/go --minutes 60 --device cuda
-  az-engine distil b6c96.bin.gz --out runs/small --nets 4x32 --sizes 9:1 --minutes 10"""
+  az-engine distil b6c96.bin.gz --out runs/small --nets 4x32 --sizes 9:1 --minutes 10
+  az-engine distil --mean runs/go runs/more --out runs/mean"""
     add = parser.add_argument
-    add("teacher", type=Path, nargs="?", metavar="NET", help="a KataGo net, .bin.gz; not with --finish")
+    add("teacher", type=Path, nargs="?", metavar="NET", help="a KataGo net, .bin.gz; not with --finish and --mean")
     add("--out", type=Path, required=True, metavar="RUN", help="folder of the run")
     add(
         "--nets",
@@ -74,6 +75,15 @@ examples:
     )
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
+    add(
+        "--mean",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="RUN",
+        help="train no further: write the mean of the weights of these runs, one of which began with another's net; it "
+        "is often better than each",
+    )
     add_flags(parser, DistilConfig)
     add_flags(parser, LearnerConfig, **_LEARNING)
 
@@ -130,7 +140,9 @@ def main(args: argparse.Namespace) -> int:
 
     _check_folder(args)
     with RunLock(args.out), StopSignals() as stop:
-        if not args.finish:
+        if args.mean:
+            write_means(args.mean, args.out, say)
+        elif not args.finish:
             train(args, stop, say)
         if stop():
             learned = any(args.out.glob(f"*{EXACT}"))
@@ -145,8 +157,13 @@ def main(args: argparse.Namespace) -> int:
 def _check_folder(args: argparse.Namespace) -> None:
     """Errors: OptionError where the folder does not fit the request."""
     nets = sorted(args.out.glob(f"*{EXACT}"))
-    if args.finish and args.teacher is not None:
-        raise OptionError("--finish trains no further; leave NET out")
+    given = "--finish" if args.finish else "--mean" if args.mean else ""
+    if given and args.teacher is not None:
+        raise OptionError(f"{given} trains no further; leave NET out")
+    if args.finish and args.mean:
+        raise OptionError("give --finish or --mean, not both")
+    if len(args.mean) == 1:
+        raise OptionError("--mean needs two runs or more")
     if args.finish and not nets:
         raise OptionError(f"{args.out} holds no net of az-engine distil; give the folder of a run")
     if not args.finish and (nets or (args.out / SETTINGS).exists()):
@@ -197,6 +214,20 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
     Distillation(teacher, boards, learners, config, args.out, say, settings_used, records).run(stop)
+
+
+def write_means(runs: Sequence[Path], folder: Path, say: Callable[[str], None]) -> None:
+    """Write the mean of each network of some runs. BLOCKS. Errors: NetError, OptionError where a run has none."""
+    from .mean import mean_of
+
+    names = sorted(path.name for path in runs[0].glob(f"*{EXACT}"))
+    for name in names or [f"*{EXACT}"]:
+        paths = [run / name for run in runs]
+        for path in paths:
+            if not path.exists():
+                raise OptionError(f"{path} is not there; give folders of runs of az-engine distil of the same networks")
+        write_atomically(folder / name, mean_of(paths).SerializeToString())
+        say(f"written: {folder / name}")
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:

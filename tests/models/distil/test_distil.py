@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from onnx import numpy_helper
 
 from az_engine.cli import main
 from az_engine.engine.games import get_game
@@ -258,6 +259,9 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
         ("NET --sizes 9:1,9:2", "names a size twice"),
         ("NET --finish", "leave NET out"),
         ("--finish", "holds no net of az-engine distil"),
+        ("NET --mean ONE OTHER", "--mean trains no further; leave NET out"),
+        ("--finish --mean ONE OTHER", "give --finish or --mean, not both"),
+        ("--mean ONE", "--mean needs two runs or more"),
     ],
 )
 def test_wrong_requests_are_refused(
@@ -267,6 +271,38 @@ def test_wrong_requests_are_refused(
         assert main(["distil", "--out", str(tmp_path / "run"), *flags.split()]) != 0
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def written(folder: Path, filters: int, weight: float) -> Path:
+    """A run whose network has one weight everywhere."""
+    game = go(9, "rules")
+    learner = Learner(game, network(1, filters, 4), LearnerConfig())
+    with torch.no_grad():
+        for parameter in learner.averaged.parameters():
+            parameter.fill_(weight)
+    info = learner.net_info(game, name="go", boards=(9,), trained_on=f"{weight} positions")
+    folder.mkdir(parents=True)
+    (folder / "go-1x8_fp32.onnx").write_bytes(learner.averaged.to_onnx(info).SerializeToString())
+    return folder
+
+
+def test_the_mean_of_runs_has_the_mean_of_their_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [written(tmp_path / str(weight), 8, weight) for weight in (0.1, 0.3)]
+    out = tmp_path / "mean"
+    assert main(["distil", "--mean", *map(str, runs), "--out", str(out), "--fp32"]) == 0
+    mean, *others = (onnx.load(folder / "go-1x8_fp32.onnx") for folder in (out, *runs))
+    for tensors in zip(*(model.graph.initializer for model in (mean, *others)), strict=True):
+        ours, one, other = map(numpy_helper.to_array, tensors)
+        np.testing.assert_allclose(ours, (one.astype(float) + other) / 2, rtol=1e-5)
+    assert "mean of 2 networks: 0.1 positions; 0.3 positions" in {each.value for each in mean.metadata_props}
+    assert main(["distil", "--mean", *map(str, runs), "--out", str(out)]) != 0
+    assert "holds a run" in capsys.readouterr().err
+    for second, said in (
+        (written(tmp_path / "other", 4, 0.1), "is no network of the same shape"),
+        (tmp_path / "none", "is not there"),
+    ):
+        assert main(["distil", "--mean", str(runs[0]), str(second), "--out", str(tmp_path / "new")]) != 0
+        assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
