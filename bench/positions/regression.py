@@ -132,7 +132,7 @@ def answers_of(spec: PlayerSpec, questions: Sequence[Question]) -> list[str | No
                     lost = True
                     break
                 move = text.upper()
-            if word != QUESTION and not lost and move != "RESIGN":
-                player.ask("undo", READY_S)
             moves.append(None if lost or move == "RESIGN" else move)
+            if word != QUESTION and not lost and move != "RESIGN":
+                lost = not player.ask("undo", READY_S)[0]
     return moves

@@ -164,6 +164,9 @@ def _check_folder(args: argparse.Namespace) -> None:
         raise OptionError("give --finish or --mean, not both")
     if len(args.mean) == 1:
         raise OptionError("--mean needs two runs or more")
+    for path in (run / name for name in _names(args.mean) for run in args.mean):
+        if not path.exists():
+            raise OptionError(f"{path} is not there; give folders of runs of az-engine distil of the same networks")
     if args.finish and not nets:
         raise OptionError(f"{args.out} holds no net of az-engine distil; give the folder of a run")
     if not args.finish and (nets or (args.out / SETTINGS).exists()):
@@ -216,17 +219,18 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     Distillation(teacher, boards, learners, config, args.out, say, settings_used, records).run(stop)
 
 
+def _names(runs: Sequence[Path]) -> list[str]:
+    """The files of the networks that runs have, or should have."""
+    return sorted({path.name for run in runs for path in run.glob(f"*{EXACT}")}) or [f"NAME{EXACT}"] * bool(runs)
+
+
 def write_means(runs: Sequence[Path], folder: Path, say: Callable[[str], None]) -> None:
-    """Write the mean of each network of some runs. BLOCKS. Errors: NetError, OptionError where a run has none."""
+    """Write the mean of each network of some runs. BLOCKS. Errors: NetError, OptionError where networks differ."""
     from .mean import mean_of
 
-    names = sorted(path.name for path in runs[0].glob(f"*{EXACT}"))
-    for name in names or [f"*{EXACT}"]:
-        paths = [run / name for run in runs]
-        for path in paths:
-            if not path.exists():
-                raise OptionError(f"{path} is not there; give folders of runs of az-engine distil of the same networks")
-        write_atomically(folder / name, mean_of(paths).SerializeToString())
+    means = {name: mean_of([run / name for run in runs]).SerializeToString() for name in _names(runs)}
+    for name, content in means.items():
+        write_atomically(folder / name, content)
         say(f"written: {folder / name}")
 
 

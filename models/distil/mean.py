@@ -20,18 +20,19 @@ from ...engine.nets.netinfo import NetInfo
 def mean_of(paths: Sequence[Path]) -> onnx.ModelProto:
     """A float32 network with the mean of the weights of these; it says that it learned what they have.
 
-    Errors: OptionError where they differ in more than weights.
+    Errors: OptionError where they differ in more than weights, NetError.
     """
     first, *others = models = [onnx.load(path) for path in paths]
-    for path, model in zip(paths[1:], others, strict=True):
-        if not _alike(first.graph, model.graph):
+    infos = [NetInfo.from_metadata({each.key: each.value for each in model.metadata_props}) for model in models]
+    plain = [replace(info, name="", trained_on="", step=0) for info in infos]
+    for path, model, info in zip(paths[1:], others, plain[1:], strict=True):
+        if info != plain[0] or not _alike(first.graph, model.graph):
             raise OptionError(f"{path} is no network of the same shape as {paths[0]}; give runs of one network")
     for tensors in zip(*(model.graph.initializer for model in models), strict=True):
         values = [numpy_helper.to_array(tensor) for tensor in tensors]
         if values[0].dtype == np.float32:
             mean = np.asarray(np.mean(values, axis=0, dtype=np.float64), np.float32)
             tensors[0].CopyFrom(numpy_helper.from_array(mean, tensors[0].name))
-    infos = [NetInfo.from_metadata({each.key: each.value for each in model.metadata_props}) for model in models]
     learned = "; ".join(info.trained_on for info in infos)
     told = replace(infos[0], trained_on=f"mean of {len(infos)} networks: {learned}")
     onnx.helper.set_model_props(first, told.to_metadata())
@@ -40,5 +41,15 @@ def mean_of(paths: Sequence[Path]) -> onnx.ModelProto:
 
 def _alike(one: onnx.GraphProto, other: onnx.GraphProto) -> bool:
     """Whether two graphs compute the same of weights of the same shapes."""
-    tensors = [[(each.name, each.data_type, [*each.dims]) for each in graph.initializer] for graph in (one, other)]
+    tensors = [
+        [
+            (
+                each.name,
+                [*each.dims],
+                b"" if each.data_type == onnx.TensorProto.FLOAT else numpy_helper.to_array(each).tobytes(),
+            )
+            for each in graph.initializer
+        ]
+        for graph in (one, other)
+    ]
     return tensors[0] == tensors[1] and list(one.node) == list(other.node)

@@ -20,6 +20,7 @@ AT_THE_END = 10**9  # ms between reports: but for the last there is none
 _POINTS_LOST, _VALUE_LOST = 0.25, 0.05  # that two searches may differ in: a needless move costs a point, or nothing
 _OTHERS = 400  # visits of the search for the best move but the pass
 _LIKELY = 0.02  # probability of a pass by the net from which on a search may choose it
+_LIKELIEST = 8  # answers by the net's policy, at least
 _LOOKS = ((40, 12), (200, 4), (800, 0))  # visits for each answer to the pass, and how many of them get the next look
 
 
@@ -79,16 +80,17 @@ def worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
     return Worth(best.move or PASS, None if estimate is None else estimate.score, value)
 
 
-def may_pass(engine: GoEngine) -> bool:
-    """Whether a search of the position held is likely to choose a pass. BLOCKS for one evaluation."""
-    policy = dict(zip(engine.legal_moves(), engine.opinion().policy.tolist(), strict=True))
-    return bool(policy.get(PASS, 0.0) >= _LIKELY)
+def may_pass(moves: Sequence[str], policy: Sequence[float]) -> bool:
+    """Whether a search is likely to choose a pass, by the net's probabilities of the legal moves."""
+    return dict(zip(moves, policy, strict=True)).get(PASS, 0.0) >= _LIKELY
 
 
 def pass_or_move(
     engine: GoEngine, find: Callable[[Limits], tuple[BestMove, ThinkingInfo | None]], seconds: float
-) -> str:
+) -> str | None:
     """The pass, where no answer to it takes anything of what the best other move gives; else that move. BLOCKS.
+
+    None where the time has ended before the likeliest answers were looked at.
 
     engine: holds a position in which both sides have about the same chances, else chances tell nothing of points; find:
     searches within limits. Every answer gets a small search of its own, since a net that takes a group for settled
@@ -114,6 +116,7 @@ def pass_or_move(
         answers = [answer for _, answer in sorted(zip(policy, engine.legal_moves(), strict=True), reverse=True)]
         answers.remove(PASS)
         for visits, kept in _LOOKS:
+            enough = min(_LIKELIEST, len(answers))
             first, result = (visits, kept) == _LOOKS[0], list[Worth]()
             for answer in answers:
                 if watch.seconds > (seconds / 2 if first else seconds):
@@ -121,6 +124,8 @@ def pass_or_move(
                 result.append(worth([answer], visits))
                 if not first and not result[-1].of_opponent.as_good_as(best):
                     return best.move
+            if first and len(result) < enough:
+                return None
             answers = [worth.move for worth in sorted(result, key=lambda each: each.order, reverse=True)[:kept]]
     finally:
         engine.undo()

@@ -11,7 +11,7 @@ from pathlib import Path
 from ... import __version__
 from ...engine.clock import Stopwatch
 from ...engine.errors import AzError, NetError
-from ...engine.info import BestMove, ThinkingInfo
+from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.limits import Limits
 from ..lines import LineWriter
 from ..loader import Loader
@@ -53,6 +53,7 @@ from .sgf import contents, read_sgf, write_sgf
 
 _PASS_S, _PASS_BY_VISITS_S = 5.0, 30.0  # for what a pass is worth, at most, where no clock runs
 _LEAST_PASS_S = 0.02  # for it, at least
+_SAFETY_MS = 50.0  # of a clock, kept beyond the overhead: a look at an answer may take longer than its limit
 _BEFORE_A_PASS = 0.75  # of a move's own time, where a pass is likely: the rest is for what that is worth
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
@@ -349,7 +350,7 @@ class GtpPlayer:
                 moves = searched(request, moves or engine.legal_moves())
             counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
             if counts and (limits.movetime or limits.byoyomi) and (is_last or self._may_pass(engine, colour)):
-                limits = _shorter(limits)
+                limits = _shorter(self._limits(colour, watch.seconds))
             limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
         lines = last.lines if last is not None else ()
@@ -380,24 +381,27 @@ class GtpPlayer:
                 engine.configure(nodes_limit=visits)
 
     def _may_pass(self, engine: GoEngine, colour: str) -> bool:
-        """Whether a search is likely to choose a pass, or nothing is left but to pass. BLOCKS for two evaluations."""
+        """Whether a search is likely to choose a pass, or nothing is left but to pass. BLOCKS for an evaluation."""
         try:
-            return may_pass(engine) or self._game.over(colour, engine.estimate())
+            opinion = engine.opinion()
         except NetError:  # the search says why
             return False
+        if may_pass(engine.legal_moves(), opinion.policy.tolist()):
+            return True
+        return self._game.over(colour, Estimate(opinion.lead, opinion.ownership or None))
 
     def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, best: BestMove) -> float:
         """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's."""
-        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if int(self._values["nodes_limit"]) else _PASS_S)
-        limits, overhead = self._limits(colour, watch.seconds), float(self._values["move_overhead"])
+        visits = int(self._values["nodes_limit"])
+        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
+        limits, reserve = self._limits(colour, watch.seconds), float(self._values["move_overhead"]) + _SAFETY_MS
         left = limits.time[[*STONES].index(colour)]
-        if limits.movetime is not None:
-            gone = best.time_ms if left is None else overhead
-            seconds = min(seconds, (limits.movetime - gone) / 1000)
-        if left is not None:
-            some = left / 20 + limits.byoyomi / 4 if left > 0 else limits.byoyomi
-            seconds = min(seconds, min(some, left + limits.byoyomi - overhead) / 1000)
-        return seconds
+        if left is None:
+            return seconds if visits else min(seconds, ((limits.movetime or 0) - best.time_ms) / 1000)
+        left = max(left, 0)
+        some = left / 20 + limits.byoyomi / 4 if left else limits.byoyomi
+        most = left + limits.byoyomi if limits.movetime is None else min(left + limits.byoyomi, limits.movetime)
+        return min(seconds, min(some, most - reserve) / 1000)
 
     def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
         """Choose a move, play it, and take the time off the clock."""

@@ -136,6 +136,9 @@ def _is_installed(package: str) -> bool:
 
 
 def _packages(extra: str) -> list[str]:
-    """The requirements that an extra adds, as in the metadata of the installed package."""
-    lines = importlib.metadata.requires("az-engine") or []
+    """The requirements that an extra adds, as in the package's metadata; none where it is not installed."""
+    try:
+        lines = importlib.metadata.requires("az-engine") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
     return [line.partition(";")[0].strip() for line in lines if f'extra == "{extra}"' in line]

@@ -194,6 +194,9 @@ def test_a_player_without_reg_genmove_takes_its_moves_back(tmp_path: Path, capsy
     assert main(["suite", str(path), "-P", f"cmd={shlex.quote(command)} name=other", "--seconds", "1", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["positions"], row["solved"]) == (3, 3)
+    player.write_text(NO_REG_GENMOVE.replace("={", "{'?' if word == 'undo' else '='}{"))
+    assert main(["suite", str(path), "-P", f"cmd={shlex.quote(command)} name=other", "--seconds", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["played"] == ["no move", "no move"], "its board is not the suite's"
 
 
 def test_long_work_shows_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

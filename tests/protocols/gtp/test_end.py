@@ -352,10 +352,23 @@ CLOSED = (  # 9x9, by Japanese rules: only passes are left
 
 
 @pytest.mark.slow
-def test_what_a_pass_is_worth_takes_no_time_that_is_not_there() -> None:
+@pytest.mark.parametrize("told", [True, False], ids=["told what is left", "by its own clock"])
+def test_what_a_pass_is_worth_takes_no_time_that_is_not_there(told: bool) -> None:
     plays = [f"play {'bw'[ply % 2]} {point}" for ply, point in enumerate(CLOSED.split())]
     with GtpTalk(weights_file="") as talk:
-        talk.ask("boardsize 9", "komi 6.5", "kata-set-rules japanese", *plays, "genmove w", "undo")
+        talk.ask(
+            "boardsize 9", "komi 6.5", "kata-set-rules japanese", *plays, "genmove w", "undo", "time_settings 0 4 1"
+        )
         watch = Stopwatch()
-        assert talk.ask("time_settings 0 4 1", "genmove w")[1] == "= pass"
-        assert 2.0 < watch.seconds < 4.25
+        assert talk.ask(*["time_left w 4 1"] * told, "genmove w")[-1] == "= pass"
+        assert 3.05 < watch.seconds < 4.0, "the search takes three quarters"
+
+
+@pytest.mark.slow
+def test_a_move_of_the_opening_by_territory_rules_keeps_to_its_byoyomi() -> None:
+    with GtpTalk(weights_file="") as talk:
+        talk.ask("boardsize 9", "kata-set-rules japanese", "genmove b", "time_settings 0 1 1")
+        for colour in "wbw":
+            watch = Stopwatch()
+            assert talk.ask(f"time_left {colour} 1 1", f"genmove {colour}")[1] != "= pass"
+            assert watch.seconds < 1.0
