@@ -157,6 +157,9 @@ def main(args: argparse.Namespace) -> int:
 def _check_folder(args: argparse.Namespace) -> None:
     """Errors: OptionError where the folder does not fit the request."""
     nets = sorted(args.out.glob(f"*{EXACT}"))
+    for run in args.mean:
+        if not run.is_dir():
+            raise OptionError(f"{run} is no folder; give runs of az-engine distil")
     given = "--finish" if args.finish else "--mean" if args.mean else ""
     if given and args.teacher is not None:
         raise OptionError(f"{given} trains no further; leave NET out")

@@ -259,9 +259,10 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
         ("NET --sizes 9:1,9:2", "names a size twice"),
         ("NET --finish", "leave NET out"),
         ("--finish", "holds no net of az-engine distil"),
-        ("NET --mean ONE OTHER", "--mean trains no further; leave NET out"),
-        ("--finish --mean ONE OTHER", "give --finish or --mean, not both"),
-        ("--mean ONE", "--mean needs two runs or more"),
+        ("NET --mean . .", "--mean trains no further; leave NET out"),
+        ("--finish --mean . .", "give --finish or --mean, not both"),
+        ("--mean .", "--mean needs two runs or more"),
+        ("--mean . NONE", "NONE is no folder; give runs of az-engine distil"),
     ],
 )
 def test_wrong_requests_are_refused(
@@ -299,7 +300,8 @@ def test_the_mean_of_runs_has_the_mean_of_their_weights(tmp_path: Path, capsys: 
     assert "holds a run" in capsys.readouterr().err
     for second, said in (
         (written(tmp_path / "other", 4, 0.1), "is no network of the same shape"),
-        (tmp_path / "none", "is not there"),
+        (tmp_path, "is not there"),
+        (tmp_path / "none", "is no folder"),
     ):
         assert main(["distil", "--mean", str(runs[0]), str(second), "--out", str(tmp_path / "new")]) != 0
         assert said in " ".join(capsys.readouterr().err.split())
