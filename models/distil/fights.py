@@ -5,6 +5,8 @@ Some of them live, some die, and some are in seki: what becomes of them is for t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,10 +20,8 @@ _STONES = 0.08  # of the board's points: mean number of stones elsewhere
 _AREA, _AREAS = 20, (3.0, 30.0)  # points for each centre of a territory; squared widths of these, twice
 _QUANTILES = (0.3, 0.7)  # white's share of a divided board
 _BEHIND, _DEEP = (0.2, 0.6), (0.0, 0.3)  # shares of stones next to a wall, and farther from it
-_INVADERS, _NEAR = (
-    (0.0, 0.1),
-    4,
-)  # share of the other side's stones; so near, in rows and columns, it is that of strangers
+_INVADERS = (0.0, 0.1)  # share of the other side's stones; but for a place where it is that of strangers ...
+_NEAR = 4  # ... within so many rows and columns
 
 
 def fight(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
@@ -30,7 +30,7 @@ def fight(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def territories(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
-    """A board that is divided between both sides, with stones of each within the other's; as :func:`fight`."""
+    """A board divided between both sides by walls, with stones of each within the other's ground; as :func:`fight`."""
     y, x = np.mgrid[:lines, :lines]
     field = np.zeros((lines, lines))
     for _ in range(int(random.integers(2, 3 + lines * lines // _AREA))):
@@ -38,23 +38,25 @@ def territories(lines: int, random: np.random.Generator) -> NDArray[np.uint8]:
         field += random.choice((-1, 1)) * np.exp(-((y - row) ** 2 + (x - column) ** 2) / random.uniform(*_AREAS))
     owner = np.where(field > np.quantile(field, random.uniform(*_QUANTILES)), BLACK, WHITE)
 
-    wall, behind = np.zeros((2, lines, lines), bool)
-    for axis in (0, 1):
-        for step in (-1, 1):
-            at = np.clip((y, x)[axis] + step, 0, lines - 1)
-            wall |= owner != (owner[at, x] if axis == 0 else owner[y, at])
-    for axis in (0, 1):
-        for step in (-1, 1):
-            at = np.clip((y, x)[axis] + step, 0, lines - 1)
-            behind |= wall[at, x] if axis == 0 else wall[y, at]
-    shares = np.where(
-        wall, 1 - random.uniform(*_GAPS), np.where(behind, random.uniform(*_BEHIND), random.uniform(*_DEEP))
-    )
+    wall = _borders(owner)
+    gaps, behind, deep = (random.uniform(*shares) for shares in (_GAPS, _BEHIND, _DEEP))
+    shares = np.where(wall, 1 - gaps, np.where(_borders(wall), behind, deep))
     strangers = np.full((lines, lines), random.uniform(*_INVADERS))
     row, column = random.integers(0, lines, 2)  # most of them are near here
     strangers[(abs(y - row) < _NEAR) & (abs(x - column) < _NEAR)] = random.uniform(*_STRANGERS)
     board = np.where(random.random(owner.shape) < shares, owner, EMPTY)
     return np.where((random.random(owner.shape) < strangers) & ~wall, 1 - owner, board).astype(np.uint8)
+
+
+def _borders(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether a point [H, W] has a neighbour of another value."""
+    result = np.zeros(values.shape, bool)
+    for axis in (0, 1):
+        differs = np.diff(values.astype(np.int8), axis=axis) != 0
+        before, after = (np.s_[:-1], np.s_[1:]) if axis == 0 else (np.s_[:, :-1], np.s_[:, 1:])
+        result[before] |= differs
+        result[after] |= differs
+    return result
 
 
 def _turned(board: NDArray[np.uint8], random: np.random.Generator) -> NDArray[np.uint8]:
