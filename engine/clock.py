@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from time import monotonic
 
 from .limits import Limits
@@ -173,7 +173,7 @@ def budget(
         clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves, delays)
         minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)
         budgets.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum, clock.unsaved))
-    return min(budgets, key=lambda b: b.maximum, default=None)
+    return None if not budgets else Budget(*(min(bounds) for bounds in zip(*map(astuple, budgets), strict=True)))
 
 
 def _clock_budget(

@@ -7,6 +7,7 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +15,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from .clock import Delays
+from .clock import Delays, Stopwatch
 from .errors import AzError, IllegalMoveError, NetError, OptionError, ThreadError
 from .game_line import GameLine
 from .games import get_game
@@ -43,6 +44,7 @@ from .search.tree.results import final_line
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend
+_OF_TREES = ("root_policy_temperature", "subtree_bias")  # on which what trees hold depends
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
@@ -190,7 +192,7 @@ class Engine:
             self._params = self.net.settings(self._params)
         if any(getattr(before, name) != getattr(self._params, name) for name in _OF_PRIORS):
             self._memory.forget()
-        if before.root_policy_temperature != self._params.root_policy_temperature:
+        if any(getattr(before, name) != getattr(self._params, name) for name in _OF_TREES):
             self._memory.new_tree()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._memory.tree = self._search = None
@@ -298,16 +300,17 @@ class Engine:
         game, state = self._game, self._line.held()[-1]
         return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
 
-    def estimate(self) -> Estimate | None:
+    def estimate(self, seconds: float = math.inf) -> Estimate | None:
         """How the game is expected to end from the position held: the average over a small search of its own.
 
-        None when the net says nothing. Blocks for a hundred evaluations at most, and until the net is loaded.
-        Not during a search. Errors: PositionError, NetError.
+        None when the net says nothing. Blocks for a hundred evaluations or so many seconds at most, but for one batch,
+        and until the net is loaded. Not during a search. Errors: PositionError, NetError.
         """
         line = self._line.held()
         self.ready()
         assert self._evaluator is not None
-        return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS)
+        watch = Stopwatch()
+        return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS, lambda: watch.seconds > seconds)
 
     def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion:
         """What the net says of the position held, without a search, under one of the board's symmetries.

@@ -73,8 +73,8 @@ class Estimate:
     """How a game of territory is expected to end, from the view of the side to move: the average over the tree."""
 
     score: float | None = None  # points ahead, komi included; None when the net has no such output
-    ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
-    ownership_stdev: tuple[float, ...] | None = None  # N * N: its standard deviation over the tree
+    ownership: tuple[float, ...] | None = None  # H * W from the top left: 1 surely ours, -1 surely theirs; or None
+    ownership_stdev: tuple[float, ...] | None = None  # H * W: its standard deviation over the tree
 
     @property
     def score_stdev(self) -> float | None:

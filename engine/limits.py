@@ -40,8 +40,8 @@ class Limits:
 
     @property
     def fixed(self) -> bool:
-        """Whether the move has a time of its own."""
-        return self.movetime is not None or self.rtime is not None
+        """Whether the move has a time of its own, all of which is to be used."""
+        return (self.movetime is not None or self.rtime is not None) and not self.clocked
 
     @property
     def to_play(self) -> bool:

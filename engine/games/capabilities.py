@@ -109,7 +109,7 @@ class Quiescence(NamedTuple):
 
 
 class Tablebase(ABC):
-    """Tables of how positions with few men end with best play."""
+    """Tables of how positions with few pieces end with best play."""
 
     most_pieces: int  # in the positions that they know
     problems: list[str]  # sentences for the user
@@ -132,7 +132,7 @@ class Territory(ABC):
 
     @abstractmethod
     def score(self, state: State, dead: Iterable[Collection[int]] = ()) -> tuple[float, NDArray[np.uint8]]:
-        """(black's score minus white's, komi included; owner u1[N * N]: 0 black, 1 white, 2 nobody) of one State[].
+        """(black's score minus white's, komi included; owner u1[H * W]: 0 black, 1 white, 2 nobody) of one State[].
 
         ``dead``: chains to remove first.
         """

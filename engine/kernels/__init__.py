@@ -1,1 +1,1 @@
-"""The one door to numba, and what kernels of every game share: sets of bits, random numbers, keys."""
+"""The only import of numba, and what kernels of every game share: sets of bits, random numbers, keys."""

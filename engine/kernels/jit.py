@@ -1,4 +1,4 @@
-"""The one door to numba: kernels and device functions. Their cache is next door, in :mod:`cache`."""
+"""The only module that imports numba: kernels and device functions. :mod:`cache` keeps them compiled."""
 
 from __future__ import annotations
 

@@ -260,11 +260,13 @@ class Search(SearchState):
             self.stopping = True
 
 
-def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> Estimate | None:
+def expected_end(
+    game: Game, evaluator: Evaluator, line: State, visits: int, stopped: Callable[[], bool]
+) -> Estimate | None:
     """How a game of territory ends from a line's last position: the average over a search of its own.
 
     Where the players agree on dead stones, passes do not end the game in this search. None when the net says nothing.
-    Blocks. Errors: NetError.
+    Blocks for so many visits, or until it is ``stopped``. Errors: NetError.
     """
     if game.territory is None:
         return None
@@ -272,7 +274,7 @@ def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> 
     tree = Tree(visits * 4096)
     params = SearchParams(solver=False, mate_plies=0, smart_pruning=False)
     search = Search(game, tree, evaluator, params, game.window(line), visits=visits, scope=Scope(ownership=True))
-    search.run(lambda: False)
+    search.run(stopped)
     if search.error is not None:
         raise search.error
     return Averages(tree).root()

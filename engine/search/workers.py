@@ -74,7 +74,7 @@ class SharedLock:
 
     def __enter__(self) -> None:
         self._gate.acquire()
-        if self._sharing:  # nobody joins them while the door is held
+        if self._sharing:  # nobody joins them while the gate is held
             with self._left:
                 while self._sharing:
                     self._left.wait()

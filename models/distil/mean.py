@@ -14,6 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from ...engine.errors import OptionError
+from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 
 
@@ -22,7 +23,7 @@ def mean_of(paths: Sequence[Path]) -> onnx.ModelProto:
 
     Errors: OptionError where they differ in more than weights, NetError.
     """
-    first, *others = models = [onnx.load(path) for path in paths]
+    first, *others = models = [onnx.load_from_string(read_outline(path)[1]) for path in paths]
     infos = [NetInfo.from_metadata({each.key: each.value for each in model.metadata_props}) for model in models]
     plain = [replace(info, name="", trained_on="", step=0) for info in infos]
     for path, model, info in zip(paths[1:], others, plain[1:], strict=True):

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...engine.errors import DataError
+from ...engine.errors import DataError, OptionError
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
 from ...engine.os.files import write_atomically
@@ -52,15 +52,21 @@ class Board:
         executor: Executor,
         seed: int,
     ) -> None:
-        """game: with the encoder katago-v7; share: of the memory."""
+        """game: with the encoder katago-v7; share: of the memory. Errors: OptionError where it is too small."""
         self.teacher = teacher
         points = game.num_actions - 1
         self.name = f"{game.planes[2]}x{game.planes[1]}"
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), cores()
         self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_GROUPS)]
-        a_position = 8 * points + 40  # bytes, see Memory
-        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, HISTORY, device)
+        a_position = 6 * points + 40  # bytes, see Memory
+        capacity = int(share * config.gib * 2**30 / a_position)
+        if capacity < config.least:
+            raise OptionError(
+                f"--gib {config.gib:g} has room for {capacity:,} positions of {self.name}, and --least waits for "
+                f"{config.least:,}: give more --gib, or fewer --sizes"
+            )
+        self.memory = Memory(capacity, game.using(RULES).encoder, HISTORY, device)
         self.turn = 0
         for group in self.groups:
             group.begin(None, None)
@@ -97,7 +103,7 @@ class Distillation:
         """teacher: makes one for a size of board.
 
         boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. settings: kept in
-        the folder, beside the nets. records: labelled before, on boards of those sizes. Errors: DataError.
+        the folder, beside the nets. records: labelled before, on boards of those sizes. Errors: DataError, OptionError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
         self._settings = json.dumps(settings, indent=1).encode()

@@ -101,6 +101,7 @@ class Turns:
         self._heap: list[tuple[int, int, Turn]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
+        self._ended = 0  # turns of the heap that were terminated, at most
         self._idle = 0  # analysts that wait for a turn
         self._closed = False
 
@@ -110,6 +111,15 @@ class Turns:
             heapq.heappush(self._heap, (-turn.query.turns[turn.number], next(self._order), turn))
             self._changed.notify()
             return len(self._heap) <= self._idle
+
+    def count_ended(self) -> None:
+        """A turn that waits was terminated: let go of such turns, once they are half of all. From any thread."""
+        with self._changed:
+            self._ended += 1
+            if 2 * self._ended > len(self._heap):
+                self._heap = [entry for entry in self._heap if not entry[2].terminated]
+                heapq.heapify(self._heap)
+                self._ended = 0
 
     def take(self) -> Turn | None:
         """The next one, begun; None after :meth:`close`. Blocks."""
@@ -169,12 +179,16 @@ class Analyst:
                 answer = {"id": turn.query.id, "turnNumber": turn.number, "error": str(error)}
             except Exception as error:  # noqa: BLE001  a boundary: the session shows the bug, the turn gets its answer
                 bug, answer = error, no_results(turn.query, turn.number)
-                self._engine = None
+                self._close_engine()
             if turn.answer() and answer:
                 self._write(json.dumps(answer))
             self._over(turn, bug)
+        self._close_engine()
+
+    def _close_engine(self) -> None:
         if self._engine is not None:
             self._engine.close()
+        self._engine = None
 
     def _prepared(self, query: Query) -> AnalysisEngine:
         """The engine with the query's options, its net loaded. Blocks. Errors: AzError."""

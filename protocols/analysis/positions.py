@@ -13,7 +13,7 @@ from ...engine.errors import AzError, IllegalMoveError, PositionError
 from ...engine.games import get_game
 from ...engine.games.base import State
 from ...engine.nets.netinfo import boards_in_words
-from ..gtp.board import PASS, STONES, GtpError, Size, other, point, read_vertex, vertex
+from ..gtp.board import PASS, STONES, GtpError, Size, handicap_of, other, point, read_vertex, vertex
 from ..gtp.game import SIZES, SKIP, Start, empty
 from ..gtp.rules import Rules, read_rules
 from ..loader import EngineSeam
@@ -48,7 +48,7 @@ class Played:
         if self.root is None or self.size is None:
             return self.root
         fields = self.root.split()
-        fields[_HANDICAP] = str(handicap_of(self.placed, self.coloured[:turn]))
+        fields[_HANDICAP] = str(handicap_of("".join(self.placed.values()), self.coloured[:turn]))
         return " ".join(fields)
 
     @property
@@ -56,7 +56,7 @@ class Played:
         return len(self.stops) - 1
 
     def play(self, engine: EngineSeam, requested: Callable[[], bool]) -> None:
-        """Let the engine hold the last position, unless the answer is no longer ``wanted``.
+        """Let the engine hold the last position, unless the answer is no longer ``requested``.
 
         Blocks; cheap where the engine holds a position of the same game. Errors: QueryError, with KataGo's words for an
         illegal move; PositionError for a root that cannot be set up.
@@ -100,7 +100,7 @@ class GoNotation:
         if any(place == PASS for _, place in stones):
             raise QueryError(f"Could not parse board location: {PASS}", "initialStones")
         placed = _placed(stones, size)
-        handicap = handicap_of(placed, ())
+        handicap = handicap_of("".join(placed.values()), ())
         usual = moves[0][0] if moves else "w" if handicap else "b"
         turn = fields.player("initialPlayer") if "initialPlayer" in fields else usual
         rules = _rules(fields)
@@ -178,27 +178,6 @@ class PlainNotation:
         if not isinstance(word, str):
             raise QueryError("Must be an array of moves")
         return word
-
-
-def handicap_of(placed: Mapping[int, str], moves: Sequence[tuple[str, str]]) -> int:
-    """Black's handicap stones: those on the board without white ones, and moves before white's first.
-
-    White may pass in between; two white moves in a row make it a problem that is set up.
-    """
-    stones = [*placed.values()]
-    if STONES["w"] in stones:
-        return 0
-    count = 0
-    for number, (colour, place) in enumerate(moves):
-        if colour == "b":
-            count += place != PASS
-        elif moves[number + 1 : number + 2] and moves[number + 1][0] == "w":
-            count = 0
-            break
-        elif place != PASS:
-            break
-    count += len(stones)
-    return count if count > 1 else 0
 
 
 def _placed(stones: Sequence[tuple[str, str]], size: Size) -> dict[int, str]:

@@ -30,7 +30,6 @@ _PERSPECTIVES = {"BLACK": "b", "WHITE": "w", "SIDETOMOVE": ""}
 _WITHOUT_EFFECT = {  # settings of KataGo that have no counterpart, and the value with which they change nothing
     "antiMirror": False,
     "conservativePass": None,
-    "nnRandomize": None,
     "playoutDoublingAdvantage": 0.0,
     "playoutDoublingAdvantagePla": None,
     "preventCleanupPhase": None,
@@ -193,8 +192,6 @@ def _settings(
             perspective = _PERSPECTIVES[word]
         elif name == "maxTime":
             seconds = _number(name, value, 0.001, 1e6)
-        elif name == "rootFpuReductionMax":
-            _set(values, "fpu_root_value", name, value)
         elif name == "ignorePreRootHistory":
             alone = _truth(name, value)
         elif name == "maxPlayouts":

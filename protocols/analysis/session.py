@@ -148,6 +148,7 @@ class AnalysisSession(Session[AnalysisEngine]):
     def _end(self, turn: Turn) -> None:
         """Terminate a turn; answer it when nobody has begun it."""
         if turn.terminate():
+            self._turns.count_ended()
             self._close(turn)
             self._write_nothing(turn)
 

@@ -37,8 +37,8 @@ class Analysis:
     interval_ms: int = 10 * _DEFAULT_CS
     least: int = 0  # moves to show, if as many were visited
     most: int = _MOVES
-    allow: tuple[str, ...] | None = None  # only these moves; None = all
-    avoid: tuple[str, ...] = ()
+    allow: tuple[tuple[str, str], ...] = ()  # colours and vertices: of these colours only these moves
+    avoid: tuple[tuple[str, str], ...] = ()
     ownership: bool = False
     ownership_stdev: bool = False
     moves_ownership: bool = False
@@ -83,20 +83,26 @@ def _interval(word: str) -> int:
 
 
 def _restrict(request: Analysis, key: str, values: Sequence[str], size: Size) -> Analysis:
-    """``avoid|allow COLOUR VERTEX,VERTEX,... UNTILDEPTH``; applied to the first move, whatever the depth."""
+    """``avoid|allow COLOUR VERTEX,VERTEX,... UNTILDEPTH``; applied to the first move, whatever the depth.
+
+    The last ``allow`` of a colour counts.
+    """
     if len(values) < 3:
         raise GtpError("syntax error")
-    read_colour(values[0])
-    moves = tuple(read_vertex(word, size) for word in values[1].split(","))
+    colour = read_colour(values[0])
+    moves = tuple((colour, read_vertex(word, size)) for word in values[1].split(","))
     whole(values[2])
-    return replace(request, avoid=request.avoid + moves) if key == "avoid" else replace(request, allow=moves)
+    if key == "avoid":
+        return replace(request, avoid=request.avoid + moves)
+    return replace(request, allow=(*(pair for pair in request.allow if pair[0] != colour), *moves))
 
 
-def searched(request: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
-    """The moves to search, empty for all. Errors: GtpError when nothing is left."""
-    if request.allow is None and not request.avoid:
+def searched(request: Analysis, colour: str, legal: Sequence[str]) -> tuple[str, ...]:
+    """The moves of a colour to search, empty for all. Errors: GtpError when nothing is left."""
+    allowed, avoided = ({move for of, move in pairs if of == colour} for pairs in (request.allow, request.avoid))
+    if not allowed and not avoided:
         return ()
-    moves = tuple(m for m in legal if m not in request.avoid and (request.allow is None or m in request.allow))
+    moves = tuple(move for move in legal if move not in avoided and (not allowed or move in allowed))
     if not moves:
         raise GtpError("no legal move is left to analyze")
     return moves

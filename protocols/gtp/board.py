@@ -116,6 +116,28 @@ def fixed_handicap(size: Size, stones: int) -> list[str]:
     return [vertex(p, size) for p in territory().handicap(size.rows, stones)]
 
 
+def handicap_of(stones: str, moves: Sequence[tuple[str, str]]) -> int:
+    """Black's handicap, as KataGo has it: the ``stones`` put down, if none is white, and moves before white's first.
+
+    moves: colours and vertices.
+
+    White may pass in between; two white moves in a row make it a problem that is set up.
+    """
+    if STONES["w"] in stones:
+        return 0
+    count = 0
+    for number, (colour, place) in enumerate(moves):
+        if colour == "b":
+            count += place != PASS
+        elif moves[number + 1 : number + 2] and moves[number + 1][0] == "w":
+            count = 0
+            break
+        elif place != PASS:
+            break
+    count += len(stones)
+    return count if count > 1 else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Board:
     """Stones on a board: H * W characters X (black), O (white) and . from the top left."""

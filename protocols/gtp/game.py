@@ -5,6 +5,7 @@ A method that raises an error has changed nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ...engine.games import get_game
 from ...engine.info import Estimate
 from ...engine.nets.netinfo import boards_in_words
 from ..loader import EngineSeam
-from .board import PASS, STONES, Board, GtpError, Size, other, point, territory, vertex
+from .board import PASS, STONES, Board, GtpError, Size, handicap_of, other, point, territory, vertex
 from .rules import DEFAULT, Rules
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class GoEngine(EngineSeam, Protocol):
     def resize(self, columns: int, rows: int | None = None) -> None: ...
     def play(self, move: str) -> None: ...
     def undo(self) -> None: ...
-    def estimate(self) -> Estimate | None: ...
+    def estimate(self, seconds: float = ...) -> Estimate | None: ...
     def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion: ...
 
 
@@ -62,10 +63,13 @@ class Move:
 class Start:
     board: Board
     turn: str = "b"
-    handicap: int = 0
+    handicap: int = 0  # stones that are known to be one
+    prisoners: int = 0  # black's less white's
 
-    def text(self, komi: float, rules: Rules) -> str:
-        return f"{self.board.text} {self.turn} - {komi:g} {rules.name} {self.handicap} 0 0"
+    def text(self, komi: float, rules: Rules, handicap: int = 0) -> str:
+        """The engine's line of text. handicap: if it has more stones than were known."""
+        stones = max(self.handicap, handicap)
+        return f"{self.board.text} {self.turn} - {komi:g} {rules.name} {stones} 0 0 {self.prisoners}"
 
 
 def empty(size: Size) -> Start:
@@ -116,8 +120,14 @@ class GtpGame:
         return tuple(word for move in self.moves for word in move.words)
 
     @property
+    def handicap(self) -> int:
+        """Black's stones and moves before white's first, see :func:`handicap_of`."""
+        moves = [(move.colour, move.vertex) for move in self.moves]
+        return handicap_of(self.start.board.stones.replace(".", ""), moves)
+
+    @property
     def text(self) -> str:
-        return self.start.text(self.komi, self.rules)
+        return self.start.text(self.komi, self.rules, self.handicap)
 
     def engine(self) -> GoEngine:
         engine = self._engine()
@@ -192,13 +202,14 @@ class GtpGame:
     # ------------------------------------------------------------------ moving
 
     def play(self, colour: str, vertex: str) -> None:
-        engine, move = self.engine(), Move(colour, vertex, skip=colour != self.turn)
+        engine, move, handicap = self.engine(), Move(colour, vertex, skip=colour != self.turn), self.handicap
         with self._turned(engine, move.colour):
             try:
                 engine.play(vertex)
             except PositionError as error:
                 raise GtpError("illegal move") from error
             self.moves.append(move)
+        self._held = self.handicap == handicap
 
     @contextmanager
     def to_move(self, colour: str) -> Iterator[GoEngine]:
@@ -248,9 +259,10 @@ class GtpGame:
     def undo(self) -> None:
         if not self.moves:
             raise GtpError("cannot undo")
-        engine = self.engine()
+        engine, handicap = self.engine(), self.handicap
         for _ in self.moves.pop().words:
             engine.undo()
+        self._held = self.handicap == handicap
 
     # ------------------------------------------------------------------ the end
 
@@ -269,10 +281,10 @@ class GtpGame:
         """Passes in a row that count towards the end."""
         return int((self.engine().position or "").split()[_PASSES]) if self.moves else 0
 
-    def dead(self) -> list[frozenset[int]] | None:
-        """Chains that the net thinks dead; None when the net has no ownership output. BLOCKS for an evaluation."""
+    def dead(self, seconds: float = math.inf) -> list[frozenset[int]] | None:
+        """Chains that the net thinks dead; None when the net has no ownership output. BLOCKS as ``engine.estimate``."""
         try:
-            return self.dead_in(self.engine().estimate())
+            return self.dead_in(self.engine().estimate(seconds))
         except NetError:
             return None
 
@@ -299,7 +311,7 @@ class GtpGame:
         return territory().dead_chains(self._state, self._turned_to(colour, ownership))
 
     def _turned_to(self, colour: str, ownership: Sequence[float]) -> list[float]:
-        return [x if colour == self.turn else -x for x in ownership]
+        return [x if (colour == "b") == (self._state["turn"] == 0) else -x for x in ownership]
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
         """Black's lead in points on the present board, with the ``dead`` chains removed."""
@@ -320,18 +332,21 @@ class GtpGame:
         theirs = sum(len(points) for points in dead if not self._is_of(colour, points))
         return not 0 < lead <= 2 * theirs
 
-    def sure_lead(self, colour: str) -> float:
+    def sure_lead(self, colour: str, seconds: float) -> float:
         """Points by which a colour is sure to be ahead if the game ends now. BLOCKS as :meth:`dead`.
 
         Tromp-Taylor counts every stone as alive. By other rules the players take dead stones off: then the colour's
         own do not count, and the opponent's are not yet captured.
         """
-        dead = (self.dead() or ()) if self.rules.agreed else ()
+        dead = (self.dead(seconds) or ()) if self.rules.agreed else ()
         return self._lead(colour, [points for points in dead if self._is_of(colour, points)])
 
-    def moves_of_cleanup(self, colour: str) -> tuple[str, ...]:
-        """A colour's moves but for the pass, while stones of the opponent are dead and not captured; else all: ()."""
-        dead = self.dead()
+    def moves_of_cleanup(self, colour: str, seconds: float) -> tuple[str, ...]:
+        """A colour's moves but for the pass, while stones of the opponent are dead and not captured; else all: ().
+
+        BLOCKS as :meth:`dead`.
+        """
+        dead = self.dead(seconds)
         captured = self._lead(colour) > 0 if dead is None else all(self._is_of(colour, points) for points in dead)
         return () if captured else tuple(move for move in self.engine().legal_moves() if move != PASS)
 

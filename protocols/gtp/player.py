@@ -338,18 +338,22 @@ class GtpPlayer:
             raise GtpError(best.messages[-1] if best.messages else "there is no move")
         return best, last
 
-    def _decide(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
-        """Choose a move for a colour. Leaves the game as it was, but counts moves towards a resignation."""
+    def _decide(
+        self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False
+    ) -> tuple[str, BestMove]:
+        """Choose a move for a colour, and leave the game as it was."""
         watch, game = Stopwatch(), self._game
         self._ready()
         is_last = game.passed and game.moves[-1].colour == other(colour)
-        limits = self._limits(colour, watch.seconds)
         with game.to_move(colour) as engine:
-            moves = game.moves_of_cleanup(colour) if cleanup else ()
+            moves = game.moves_of_cleanup(colour, self._seconds_for_a_pass(colour, watch, 0)) if cleanup else ()
             if request is not None:
-                moves = searched(request, moves or engine.legal_moves())
+                moves = searched(request, colour, moves or engine.legal_moves())
             counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
-            if counts and (limits.movetime or limits.byoyomi) and (is_last or self._may_pass(engine, colour)):
+            counted = game.rules.agreed and is_last and not (cleanup or moves)
+            limits = self._limits(colour, watch.seconds)
+            own_time = bool(limits.movetime or limits.byoyomi)
+            if own_time and (counted or (counts and (is_last or self._may_pass(engine, colour)))):
                 limits = _shorter(self._limits(colour, watch.seconds))
             limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
@@ -359,17 +363,16 @@ class GtpPlayer:
             if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
                 move = self._pass_or_move(command, colour, watch, best, last) or move
         elif not (cleanup or moves) and (move == PASS or is_last):
-            move = self._chooser.choose(best, lines, game.sure_lead(colour), last=is_last)
+            lead = game.sure_lead(colour, self._seconds_for_a_pass(colour, watch, best.time_ms))
+            move = self._chooser.choose(best, lines, lead, last=is_last)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
-        if cleanup or move == PASS or command.name == "reg_genmove":
-            return move
-        return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size.points) else move
+        return move, best
 
     def _pass_or_move(
         self, command: GtpCommand, colour: str, watch: Stopwatch, best: BestMove, last: ThinkingInfo | None
     ) -> str | None:
         """By rules that count territory a pass that loses nothing, else the best other move; None: no time is left."""
-        seconds = self._seconds_for_a_pass(colour, watch, best)
+        seconds = self._seconds_for_a_pass(colour, watch, best.time_ms)
         if seconds < _LEAST_PASS_S:
             return None
         visits = int(self._values["nodes_limit"])
@@ -390,25 +393,30 @@ class GtpPlayer:
             return True
         return self._game.over(colour, Estimate(opinion.lead, opinion.ownership or None))
 
-    def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, best: BestMove) -> float:
-        """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's."""
+    def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, used_ms: int) -> float:
+        """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's.
+
+        used_ms: of the move's own time, by its search.
+        """
         visits = int(self._values["nodes_limit"])
-        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
+        seconds = max(used_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
         limits, reserve = self._limits(colour, watch.seconds), float(self._values["move_overhead"]) + _SAFETY_MS
         left = limits.time[[*STONES].index(colour)]
         if left is None:
-            return seconds if visits else min(seconds, ((limits.movetime or 0) - best.time_ms) / 1000)
+            return seconds if visits else min(seconds, ((limits.movetime or 0) - used_ms) / 1000)
         left = max(left, 0)
         some = left / 20 + limits.byoyomi / 4 if left else limits.byoyomi
         most = left + limits.byoyomi if limits.movetime is None else min(left + limits.byoyomi, limits.movetime)
         return min(seconds, min(some, most - reserve) / 1000)
 
     def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
-        """Choose a move, play it, and take the time off the clock."""
-        watch = Stopwatch()
-        move = self._decide(command, colour, request, cleanup=cleanup)
+        """Choose a move, play it or resign, and take the time off the clock."""
+        watch, game = Stopwatch(), self._game
+        move, best = self._decide(command, colour, request, cleanup=cleanup)
+        if not (cleanup or move == PASS) and self._chooser.resigns(colour, best, len(game.moves), game.size.points):
+            move = RESIGN
         if move != RESIGN:
-            self._game.play(colour, move)
+            game.play(colour, move)
         self._clocks[colour].spend(watch.seconds)
         return move
 
@@ -418,7 +426,7 @@ class GtpPlayer:
 
     def _reg_genmove(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
-        return self._decide(command, read_colour(word), None)
+        return self._decide(command, read_colour(word), None)[0]
 
     def _cleanup(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
@@ -433,12 +441,12 @@ class GtpPlayer:
     def _kata_search(self, command: GtpCommand) -> str:
         """A move that is not played; "cancelled" where another line may end the search and has."""
         (word,) = command.arguments(1)
-        move = self._decide(command, read_colour(word), None)
+        move, _ = self._decide(command, read_colour(word), None)
         return "cancelled" if command.endless and command.interrupted else move
 
     def _kata_search_analyze(self, command: GtpCommand) -> None:
         request = read_analysis(command.words, self._game.size, kata=True)
-        move = self._decide(command, request.colour or self._game.turn, request)
+        move, _ = self._decide(command, request.colour or self._game.turn, request)
         self._writer.write(f"play {'cancelled' if command.endless and command.interrupted else move}")
         command.succeed(self._writer)
 
@@ -450,7 +458,7 @@ class GtpPlayer:
         request = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
         colour = request.colour or self._game.turn
         with self._game.to_move(colour) as engine:
-            moves = searched(request, engine.legal_moves())
+            moves = searched(request, colour, engine.legal_moves())
             if command.interrupted:  # the next line is here already
                 command.begin(self._writer)
             else:

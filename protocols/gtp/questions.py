@@ -11,6 +11,7 @@ from typing import Any
 
 from ..options import OptionValues
 from .board import COLOURS, PASS, STONES, GtpError, read_colour, read_vertex, result
+from .clock import whole
 from .game import GoEngine, GtpGame, Move
 
 ANALYZE_COMMANDS = """\
@@ -78,9 +79,11 @@ def raw_net(game: GtpGame, words: Sequence[str]) -> str:
     rest = [*words]
     colour = read_colour(rest.pop(0)) if rest and rest[0].lower() in COLOURS else game.turn
     known = _SYMMETRIES if game.size.square else _SYMMETRIES // 2
-    if not 1 <= len(rest) <= 2 or not (rest[0] == "all" or (rest[0].isdigit() and int(rest[0][:9]) < known)):
+    if not 1 <= len(rest) <= 2:
         raise GtpError("syntax error")
-    symmetries = range(known) if rest[0] == "all" else [int(rest[0])]
+    symmetries = range(known) if rest[0] == "all" else [whole(rest[0])]
+    if symmetries[0] >= known:
+        raise GtpError("syntax error")
     with game.to_move(colour):
         return "\n".join(_raw_net(game, colour, symmetry) for symmetry in symmetries)
 

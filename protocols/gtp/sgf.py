@@ -51,8 +51,8 @@ def contents(record: Record) -> tuple[Start, float | None, Rules | None, list[Mo
     """Start, komi, rules (None where the file has none that are known) and moves of a game."""
     assert record.root is not None
     headers = record.headers
-    text, turn, _, _, _, stones, *_ = record.root.split()
-    start = Start(Board.read(text), turn, int(stones))
+    text, turn, _, _, _, stones, _, _, *rest = record.root.split()  # the rest: prisoners, by rules of territory
+    start = Start(Board.read(text), turn, int(stones), *map(int, rest))
     moves: list[Move] = []
     skip = False
     for word in record.moves:

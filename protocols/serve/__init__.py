@@ -2,7 +2,7 @@
 
 Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`preparation` loads the games,
 :mod:`hangup` notices who is gone, :mod:`connection` is one client, :mod:`server` listens for lines. For HTTP and
-WebSocket, :mod:`door` checks requests, :mod:`metrics` has figures, :mod:`web` is the application and :mod:`listener`
+WebSocket, :mod:`access` checks requests, :mod:`metrics` has figures, :mod:`web` is the application and :mod:`listener`
 runs it.
 """
 

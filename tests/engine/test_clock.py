@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -202,6 +203,13 @@ def test_the_tighter_of_two_times_holds() -> None:
     found = budget(Limits(movetime=10_000, time=(1000, 0)), 0, 0, typical_moves=TYPICAL)
     assert found is not None
     assert found.maximum < 0.5
+    clock = Limits(time=(60_000, 0), increment=(1000, 0))
+    alone, capped = (budget(limits, 0, 0, typical_moves=TYPICAL) for limits in (clock, replace(clock, movetime=5000)))
+    assert alone is not None
+    assert capped is not None
+    assert capped.maximum == pytest.approx(4.97)
+    assert capped.optimum == alone.optimum < capped.maximum < alone.maximum
+    assert not replace(clock, movetime=5000).fixed, "what is saved is kept on the clock"
 
 
 @pytest.mark.parametrize("clock", [{"time": (3 * 86_400_000, 0)}, {"byoyomi": 86_400_000}, {"increment": (10**8, 0)}])

@@ -23,6 +23,7 @@ from .rulesets import (
     BONUS_SHIFT,
     BUTTON,
     KO_MASK,
+    SEKI_TAX,
     SIMPLE,
     SITUATIONAL,
     SUICIDE,
@@ -199,9 +200,10 @@ def _group_tax(b):
 def judge(b, s, at_root):
     """Outcome code for the side to move. At the root play goes on even after two passes.
 
-    So it does by territory rules: after two passes the players agree on dead stones, which no board tells.
+    So it does by territory rules: after two passes the players agree on dead stones, which no board tells. And where
+    points in a seki do not count, which a kernel does not find.
     """
-    if at_root or s.passes < 2 or s.rules & (TERRITORY | UNENDED):
+    if at_root or s.passes < 2 or s.rules & (TERRITORY | SEKI_TAX | UNENDED):
         return RUNNING
     points = score(b, s)
     if points == 0:

@@ -16,7 +16,7 @@ from ..capabilities import Territory
 from . import notation, passalive
 from .chances import chances
 from .rules import compensation, count_score, usual_komi
-from .rulesets import FRIENDLY, SEKI_TAX, TERRITORY, UNENDED
+from .rulesets import BUTTON, FRIENDLY, SEKI_TAX, TERRITORY, UNENDED
 from .state import BLACK, EMPTY, WHITE, State, points_of, stones_from_array, stones_to_array
 
 _SURE = 0.5  # mean ownership of a settled chain or region, its owner's view, at least
@@ -138,6 +138,10 @@ class GoTerritory(Territory):
         if root["rules"] & TERRITORY:
             stones = (depth < lengths[:, None]) & (paths < points_of(root))
             white += sign * np.where(stones, 1 - 2 * (depth % 2), 0).sum(axis=1)
+        if root["rules"] & BUTTON:  # half a point for the first pass
+            passed = (depth < lengths[:, None]) & (paths == points_of(root))
+            by_root = passed.argmax(axis=1) % 2 == 0
+            white += np.where(passed.any(axis=1), sign * np.where(by_root, -0.5, 0.5), 0.0)
         black_to_move = (lengths % 2 == 0) == (root["turn"] == BLACK)
         return np.asarray(points + np.where(black_to_move, -white, white))
 

@@ -185,7 +185,7 @@ def digest(leaves, count, logits, values, temperature):
 
 @kernel
 def keep_only(requested, leaves, b):
-    """Leave only the moves that occur in wanted u2[K] in row ``b`` and share the priors out among them."""
+    """Leave only the moves that occur in requested u2[K] in row ``b`` and share the priors out among them."""
     moves, priors, leaf = leaves.moves, leaves.priors, leaves.rows[b]
     kept, total = 0, np.float32(0.0)
     for k in range(leaf.count):

@@ -102,10 +102,10 @@ def simulation_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> 
 
     @kernel
     def grow(trees, params, place, weights, lock, loop):
-        """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, what waits in leaf 0).
+        """Make up to ``loop.requested`` simulations of tree 0; returns (how many, what waits in leaf 0).
 
-        params: PARAMS[1]; place: Place; weights: those of the CompiledNet; lock: the tree's spinlock; growth: Growth.
-        It ends early where the tree is full, after a simulation once growth.halt is set, and where leaf 0 waits: at the
+        params: PARAMS[1]; place: Place; weights: the CompiledNet's; lock: the tree's spinlock; loop: SimulationLoop.
+        It ends early where the tree is full, after a simulation once loop.halt is set, and where leaf 0 waits: at the
         root, whose moves the caller may arrange, and for endgame tables, which the caller asks. A leaf that another
         thread evaluates is tried again for a while.
         """

@@ -1,1 +1,1 @@
-"""The tree: its arrays and growth, selection, transpositions, what else a node keeps, reading it, making room in it."""
+"""The tree: its arrays, expansion, selection, transpositions, what else a node keeps, reading it, making room in it."""

@@ -37,7 +37,7 @@ class Biases(NamedTuple):
 
     notes: NDArray[Any]  # NOTE[N], of the tree's nodes
     table: NDArray[np.float64]  # [PATTERNS, 2]: sums of weighted errors and of weights, of the side to move
-    factor: NDArray[np.float64]  # [1], in [0, 1]; with 0 nothing is told either
+    factor: NDArray[np.float64]  # [1], in [0, 1]; with 0 nothing changes any more
 
 
 def make_biases(nodes: int) -> Biases:

@@ -43,7 +43,7 @@ def note_outputs(
     turned: bool,
     out: Ownerships,
 ) -> None:
-    """Note what the net says of the leaves ``asked``, the rows of its outputs, ownership f4[K, H, W] and score f4[K].
+    """Note what the net says of the leaves ``judged``, the rows of its outputs, ownership f4[K, H, W] and score f4[K].
 
     turned: whether each was judged under the symmetry of its key. Scores are those of the board until
     :func:`apply_rules`: so a cache keeps nothing that the net does not see.
@@ -63,7 +63,7 @@ def note_outputs(
 def apply_rules(game: Game, root: State, leaves: Leaves, count: int, known: Ownerships | None, *, values: bool) -> None:
     """Count in, for the ``count`` leaves that a net was asked about, what the rules give either side beside the board.
 
-    told: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them.
+    known: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them.
     """
     territory, rows = game.territory, leaves.rows[:count]
     assert territory is not None

@@ -205,7 +205,7 @@ def _follow_alias(tree, node, root, solver, lock, way):
 
 @device
 def select_from(tree, params, root, leaves, requested, passing):
-    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; passing: Pass.
+    """Choose leaves below the node ``root``; see :func:`select`. requested: Selection; passing: Pass.
 
     Where nodes may be aliases, the pass's way becomes that of the only leaf.
     """
@@ -275,7 +275,7 @@ def select_from(tree, params, root, leaves, requested, passing):
 
 @kernel
 def select(trees, params, root, leaves, requested, budget):
-    """Choose up to ``wanted`` leaves of tree 0 to evaluate, making at most ``budget`` simulations from ``root`` on.
+    """Choose up to ``requested`` leaves of tree 0 to evaluate, making at most ``budget`` simulations from ``root`` on.
 
     trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).

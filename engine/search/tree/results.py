@@ -128,7 +128,9 @@ def _certain(outcome: int) -> Wdl:
 
 def _mean(node: Any) -> float:
     """Expected outcome for the side that moved into a visited node."""
-    return -float(node["w"]) / int(node["n"]) if node["bound"] == RUNNING else -float(node["bound"])
+    if node["bound"] != RUNNING:
+        return -float(node["bound"])
+    return min(max(-float(node["w"]) / int(node["n"]), -1.0), 1.0)  # a correction may reach beyond
 
 
 def _worth(node: Any) -> tuple[int, float]:
@@ -263,7 +265,7 @@ class RootView:
     def _chances(self, node: Any, mean: float, *, to_move: bool = False) -> Wdl:
         """What to show of a visited node: its mean outcome as the game's calibration reads it, unless it is proven.
 
-        Of the side that moved into it, or its ``own``.
+        Of the side that moved into it, or of its side ``to_move``.
         """
         calibration = self._game.calibration
         if calibration is None or node["bound"] != RUNNING:

@@ -306,6 +306,9 @@ def test_the_mean_of_runs_has_the_mean_of_their_weights(tmp_path: Path, capsys: 
         assert main(["distil", "--mean", str(runs[0]), str(second), "--out", str(tmp_path / "new")]) != 0
         assert said in " ".join(capsys.readouterr().err.split())
     assert not [*(tmp_path / "new").glob("*.onnx")]
+    (runs[0] / "go-1x8_fp32.onnx").write_bytes(b"damaged")
+    assert main(["distil", "--mean", *map(str, runs), "--out", str(tmp_path / "again")]) == 2
+    assert "not an ONNX file or it is damaged" in capsys.readouterr().err
 
 
 def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,6 +322,14 @@ def test_a_run_is_not_overwritten(teacher: Path, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.slow
+def test_memory_that_cannot_hold_what_a_size_waits_for_is_refused(
+    teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = "--nets 1x8 --sizes 5:1000,7:1 --minutes 0.2 --least 3000 --gib 0.5 --precision fp32"
+    assert main(["distil", str(teacher), "--out", str(tmp_path / "run"), *arguments.split()]) != 0
+    assert "--gib 0.5 has room for 1,605 positions of 7x7, and --least waits for 3,000" in capsys.readouterr().err
+
+
 def test_a_run_that_learns_nothing_says_so(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     arguments = "--nets 1x8 --sizes 7 --minutes 0.03 --points 400 --precision fp32 --least 100000 --export-seconds 0.1"

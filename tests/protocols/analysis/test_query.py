@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from az_engine.protocols.analysis.positions import handicap_of
+from az_engine.protocols.gtp.board import handicap_of
 
 from .talk import GO, AnalysisTalk
 
@@ -295,9 +295,9 @@ def test_black_moves_before_whites_first_are_a_handicap() -> None:
     b, w = ["B", "A1"], ["W", "E5"]
     two, passing = [b, ["B", "A3"]], [b, ["W", "pass"], ["B", "A3"]]
     for moves, points in ((two, 2), (passing, 2), ([*two, w], 2), ([b, w], 0), ([*two, w, ["W", "E3"]], 0)):
-        assert handicap_of({}, [(colour.lower(), place) for colour, place in moves]) == points
-    assert handicap_of({3: "X"}, [("b", "C3")]) == 2
-    assert handicap_of({3: "X", 4: "O"}, [("b", "C3"), ("b", "C4")]) == 0
+        assert handicap_of("", [(colour.lower(), place) for colour, place in moves]) == points
+    assert handicap_of("X", [("b", "C3")]) == 2
+    assert handicap_of("XO", [("b", "C3"), ("b", "C4")]) == 0
 
 
 def test_points_of_view(talk: AnalysisTalk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -17,8 +18,12 @@ from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.thinking import OnDone, OnInfo
+from az_engine.protocols.analysis.analyst import Replay, Turn, Turns
+from az_engine.protocols.analysis.positions import GoNotation
+from az_engine.protocols.analysis.query import read_query
+from az_engine.protocols.options import OptionValues
 
-from .talk import AnalysisTalk
+from .talk import GO, PLAIN, AnalysisTalk
 
 ENDLESS = 10**9  # up to a full tree
 
@@ -336,3 +341,16 @@ def iter_answers(talk: AnalysisTalk) -> list[dict[str, Any]]:
 
 def test_one_final_answer_a_turn() -> None:
     random_queries(1000, 2)
+
+
+def test_turns_that_end_before_they_begin_are_let_go() -> None:
+    query = read_query({**GO, "id": "q"}, GoNotation(lambda: ()), OptionValues("gtp", PLAIN), 10, lambda *_: None)
+    turns, left = Turns(), weakref.WeakSet[Replay]()
+    for _ in range(1000):
+        turn = Turn(query, 0, Replay(query))
+        left.add(turn.replay)
+        turns.put(turn)
+        assert turn.terminate()
+        turns.count_ended()
+    del turn
+    assert len(left) <= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from az_engine.engine.engine import Engine
@@ -32,7 +33,7 @@ def engine_that_says(
         def sizes(self) -> tuple[int, ...]:
             return sizes
 
-        def estimate(self) -> Estimate | None:
+        def estimate(self, seconds: float = math.inf) -> Estimate | None:
             seen = ownership(self.position or "")
             return Estimate(None, None if seen is None else tuple(seen))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -107,8 +108,9 @@ def test_q5go_finds_its_fields() -> None:
         ("b interval 10 maxmoves 3", Analysis("b", 100, most=3)),
         ("w 50 minmoves 60", Analysis("w", 500, least=60, most=60)),
         ("maxmoves 0", Analysis(most=1)),
-        ("b avoid w D4,pass 1 avoid b C3 20", Analysis("b", avoid=("D4", "pass", "C3"))),
-        ("allow b d4,E5 1", Analysis(allow=("D4", "E5"))),
+        ("b avoid w D4,pass 1 avoid b C3 20", Analysis("b", avoid=(("w", "D4"), ("w", "pass"), ("b", "C3")))),
+        ("allow b d4,E5 1", Analysis(allow=(("b", "D4"), ("b", "E5")))),
+        ("allow b D4 1 allow w A1 1 allow b E5 1", Analysis(allow=(("w", "A1"), ("b", "E5")))),
         ("b 10 ownership true rootInfo true", Analysis("b", 100, ownership=True, root=True)),
         (
             "b 10 ownership false movesOwnership true pvVisits true noResultValue true",
@@ -134,11 +136,12 @@ def test_bad_arguments(words: str) -> None:
 
 def test_moves_to_search() -> None:
     legal = ["C3", "D4", "pass"]
-    assert searched(Analysis(), legal) == ()
-    assert searched(Analysis(avoid=("D4",)), legal) == ("C3", "pass")
-    assert searched(Analysis(allow=("D4", "E5")), legal) == ("D4",)
+    assert searched(Analysis(), "b", legal) == ()
+    assert searched(Analysis(avoid=(("b", "D4"),)), "b", legal) == ("C3", "pass")
+    assert searched(Analysis(avoid=(("b", "D4"),), allow=(("b", "E5"),)), "w", legal) == (), "white's are not named"
+    assert searched(Analysis(allow=(("b", "D4"), ("b", "E5"))), "b", legal) == ("D4",)
     with pytest.raises(GtpError, match="no legal move is left"):
-        searched(Analysis(allow=("E5",)), legal)
+        searched(Analysis(allow=(("b", "E5"),)), "b", legal)
 
 
 @pytest.mark.parametrize("name", ["analyze", "lz-analyze", "kata-analyze"])
@@ -227,7 +230,7 @@ def test_genmove_with_analysis_is_a_normal_move(name: str) -> None:
 
 def test_ownership_and_scores_of_a_net_are_printed_from_the_movers_view() -> None:
     class Scoring(Engine):
-        def estimate(self) -> Estimate | None:
+        def estimate(self, seconds: float = math.inf) -> Estimate | None:
             return Estimate(-17.5, (0.25,) * 25)  # Black's stone is in doubt, but the lead counts it
 
     with GtpTalk(lambda options: Scoring("go", options)) as talk:

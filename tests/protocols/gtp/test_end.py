@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,7 +17,8 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.thinking import OnDone, OnInfo
 from az_engine.protocols.gtp.board import Size, vertex
-from az_engine.protocols.gtp.game import GoEngine
+from az_engine.protocols.gtp.game import GoEngine, GtpGame
+from az_engine.protocols.gtp.rules import read_rules
 
 from .talk import SUICIDE, GtpTalk, engine_that_says
 
@@ -138,7 +141,7 @@ def test_doubts_about_chains_are_decided_as_the_expected_lead_wants_it() -> None
     for lead, dead in ((60.0, True), (-13.5, False), (None, False)):
 
         class Doubting(Engine):
-            def estimate(self, lead: float | None = lead) -> Estimate | None:
+            def estimate(self, seconds: float = math.inf, lead: float | None = lead) -> Estimate | None:
                 black = (self.position or "").split()[1] == "b"
                 owners = tuple(abs(x) if black else -abs(x) for x in doubt)
                 return Estimate(lead if black or lead is None else -lead, owners)
@@ -157,7 +160,7 @@ def engine_that_expects(rows: Sequence[str]) -> Callable[[EngineOptions], GoEngi
             turn = (self.position or "").split()[1]
             return Estimate(0.0, tuple(x if turn == "b" else -x for x in black))
 
-        def estimate(self) -> Estimate | None:
+        def estimate(self, seconds: float = math.inf) -> Estimate | None:
             return self.seen()
 
         def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
@@ -230,7 +233,7 @@ def test_cleanup_passes_only_when_dead_stones_are_captured() -> None:
     """By an engine that would rather pass. Black moves again and again, so that every other move is out of turn."""
 
     class Tired(Engine):
-        def estimate(self) -> Estimate | None:
+        def estimate(self, seconds: float = math.inf) -> Estimate | None:
             return Estimate(None, tuple(black_owns(self.position or "")))
 
         def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
@@ -270,16 +273,18 @@ def test_the_status_of_every_chain_is_told_once() -> None:
         assert talk.ask("clear_board", "final_status_list dead", "final_status_list alive") == ["="] * 3
 
 
+class Gloomy(Engine):
+    """Takes every position for lost."""
+
+    def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+        def gloomy(best: BestMove) -> None:
+            lines = tuple(replace(line, wdl=Wdl(0.04, 0.0, 0.96)) for line in best.lines)
+            on_done(replace(best, lines=lines))
+
+        super().go(limits, on_info, gloomy)
+
+
 def test_it_resigns_only_after_three_hopeless_moves_and_never_early() -> None:
-
-    class Gloomy(Engine):
-        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
-            def gloomy(best: BestMove) -> None:
-                lines = tuple(replace(line, wdl=Wdl(0.04, 0.0, 0.96)) for line in best.lines)
-                on_done(replace(best, lines=lines))
-
-            super().go(limits, on_info, gloomy)
-
     def play(resign: float) -> tuple[list[str], GtpTalk]:
         talk = GtpTalk(lambda options: Gloomy("go", options), resign=resign, nodes_limit=1)
         talk.ask("boardsize 5", "play b C3")
@@ -372,3 +377,46 @@ def test_a_move_of_the_opening_by_territory_rules_keeps_to_its_byoyomi() -> None
             watch = Stopwatch()
             assert talk.ask(f"time_left {colour} 1 1", f"genmove {colour}")[1] != "= pass"
             assert watch.seconds < 1.0
+
+
+class Slow(Engine):
+    """Sees dead stones in as much time as it gets."""
+
+    def estimate(self, seconds: float = math.inf) -> Estimate | None:
+        time.sleep(min(seconds, 3.0))
+        return Estimate(0.0, tuple(black_owns(self.position or "")))
+
+
+@pytest.mark.parametrize("command", ["genmove b", "kgs-genmove_cleanup b"])
+@pytest.mark.parametrize("system", ["byoyomi 0 1 5", "absolute 2", "fischer-capped 3 0 3 1"])
+def test_what_is_dead_is_found_in_the_time_of_the_move(command: str, system: str) -> None:
+    with GtpTalk(lambda options: Slow("go", options), move_overhead=100.0) as talk:
+        talk.ask("boardsize 5", "kata-set-rules chinese", *WON, "play w pass", "genmove b", "undo")
+        watch = Stopwatch()
+        talk.ask(f"kata-time_settings {system}", command)
+        assert watch.seconds < 1.0
+
+
+def test_a_search_alone_gives_no_game_up() -> None:
+    with GtpTalk(lambda options: Gloomy("go", options), resign=5.0, nodes_limit=1) as talk:
+        talk.ask("boardsize 5", *WON)
+        answers = [talk.one(command) for command in ("kata-search w", "reg_genmove w") * 3]
+        assert not {"= resign"} & {*answers}
+        assert "= resign" not in talk.ask("genmove w", "genmove b", "genmove w"), "nor counts towards it"
+
+
+def test_ownership_is_read_alike_out_of_turn() -> None:
+    owners = [1.0] * 15 + [-1.0] * 10
+    engine = Engine("go", EngineOptions(weights_file="uniform", threads=1))
+    game = GtpGame(lambda: engine, lambda _: None)
+    game.resize(Size(5, 5))
+    game.set_rules(read_rules("japanese"))
+    for column in "ABCDE":
+        for colour, row in (("b", 3), ("w", 2)):
+            game.play(colour, f"{column}{row}")
+    for colour, seen in (("b", owners), ("w", [-owner for owner in owners])):
+        assert game.settled(colour, seen)
+        assert not game.dead_by(colour, seen)
+        with game.to_move(colour):
+            assert game.settled(colour, seen)
+            assert not game.dead_by(colour, seen)

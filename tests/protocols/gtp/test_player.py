@@ -381,6 +381,21 @@ def test_handicap_stones_stand_where_the_specification_wants_them() -> None:
         assert talk.ask("set_free_handicap a1 C3", "genmove b", "genmove w")[0] == "="
 
 
+def test_black_moves_before_whites_first_are_a_handicap() -> None:
+    """White gets points for them by Chinese rules, and by others does not; as by KataGo and in queries."""
+    with GtpTalk() as talk:
+        talk.ask("boardsize 5", "kata-set-rules chinese", "komi 0")
+        assert talk.ask("play b C3", "final_score", "play b C4", "final_score") == ["=", "= B+25", "=", "= B+23"]
+        assert talk.ask("undo", "final_score") == ["=", "= B+25"]
+        assert talk.ask("set_position b C3 b C4", "final_score") == ["=", "= B+23"]
+        assert talk.ask("set_position b C3 w C4", "final_score") == ["=", "= 0"]
+        talk.ask("clear_board", "play b C3", "play w pass", "play b C4")
+        text = talk.one("printsgf")
+        assert "HA[2]" in text
+        assert talk.one("final_score") == "= B+23"
+        assert talk.ask("kata-set-rules japanese", "final_score") == ["=", "= B+23"], "stones do not count"
+
+
 def test_every_point_as_handicap_is_refused() -> None:
     with GtpTalk() as talk:
         talk.one("boardsize 2")
@@ -464,7 +479,8 @@ def test_rules_in_the_words_of_people_and_programs(text: str, name: str) -> None
 
 def test_a_button_is_half_a_point_for_the_first_pass() -> None:
     with GtpTalk() as talk:
-        talk.ask("boardsize 5", "kata-set-rules aga-button", "komi 7", *(f"play b C{n}" for n in range(1, 6)))
+        talk.ask("boardsize 5", "kata-set-rules aga-button", "kata-set-rule whiteHandicapBonus 0", "komi 7")
+        talk.ask(*(f"play b C{n}" for n in range(1, 6)))
         assert talk.ask("final_score", "play w pass", "final_score") == ["= B+18", "=", "= B+17.5"]
         assert talk.ask("play b pass", "final_score") == ["=", "= B+17.5"], "it is taken once"
         assert talk.ask("undo", "undo", "play b pass", "final_score") == ["=", "=", "=", "= B+18.5"]

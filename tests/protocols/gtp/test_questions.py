@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -115,13 +116,13 @@ def test_the_net_alone_in_katagos_form() -> None:
             assert float(fields[fields.index("whiteWin") + 1]) == pytest.approx(1 - float(fields[4]), abs=2e-6)
         other = talk.one("kata-raw-nn b 0").split()
         assert other[other.index("whiteWin") + 1] != turned[0].split()[2]
-        for bad in ("kata-raw-nn", "kata-raw-nn 8", "kata-raw-nn x", "kata-raw-nn b"):
+        for bad in ("kata-raw-nn", "kata-raw-nn 8", "kata-raw-nn x", "kata-raw-nn b", "kata-raw-nn \u00b2"):
             assert talk.one(bad) == "? syntax error"
 
 
 def test_the_estimate_is_white_s() -> None:
     class Sure(Engine):
-        def estimate(self) -> Estimate | None:
+        def estimate(self, seconds: float = math.inf) -> Estimate | None:
             return Estimate(2.5 if (self.position or "").split()[1] == "b" else -2.5, (0.6, 0.8, *[1.0] * 23))
 
     with GtpTalk(lambda options: Sure("go", options)) as talk:

@@ -96,3 +96,10 @@ def test_komi_and_rules_that_the_file_does_not_say_stay_as_they_are(
             assert talk.ask("komi 5.5", "kata-set-rules aga", f"loadsgf {file}", "get_komi")[2:] == ["=", f"= {komi}"]
             assert f"komi {komi}, {rules} rules" in talk.one("showboard")
     assert "the file's rules, 'hunter2', are not known; aga stay in force" in capfd.readouterr().err
+
+
+def test_prisoners_of_the_moves_before_stones_are_set_up(tmp_path: Path) -> None:
+    file = tmp_path / "set up.sgf"
+    file.write_text("(;SZ[5]KM[0]RU[Japanese];B[ba];W[aa];B[ab];W[];AB[cc]PL[W];W[ee])", encoding="utf-8")
+    with GtpTalk() as talk:
+        assert talk.ask(f"loadsgf {file} 1", "final_score") == ["=", "= B+23"], "22 points and a prisoner"

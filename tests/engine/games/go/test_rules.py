@@ -175,6 +175,35 @@ def test_the_lead_counts_what_the_rules_add() -> None:
         assert GoTerritory().score(black)[0] == GoTerritory().lead(black, 0.0)
 
 
+@pytest.mark.parametrize("rules", ["tromp-taylor", "aga", "japanese", "aga-button"])
+def test_leads_at_the_ends_of_paths_are_those_of_the_positions(rules: str) -> None:
+    game, rng = go(5), chance(4)
+    for turn, _ in itertools.product("bw", range(20 * TIMES)):
+        root = game.parse_position(f"5/2X2/5/5/5 {turn} - 6.5 {rules} 3")[0]
+        line, path = root, list[int]()
+        while len(path) < rng.randrange(9):
+            path.append(25 if rng.random() < 0.4 else rng.choice(game.look(line)[0].tolist()))
+            line = game.play(line, path[-1])
+        paths, lengths = np.zeros((1, 12), np.uint16), np.array([len(path)])
+        paths[0, : len(path)] = path
+        (lead,) = GoTerritory().leads(root[-1], paths, lengths, np.full(1, 10.0, np.float32))
+        assert lead == GoTerritory().lead(line[-1], 10.0)
+
+
+def test_points_in_a_seki_that_the_rules_do_not_count_are_not_counted_by_a_search() -> None:
+    """White leads by half a point less the eyes; a search has to leave that to the net."""
+    rows = [".OO.XXX..", "OOOOXXXXX", "XXXXOOOOO", *["...XO...."] * 6]
+    text = "/".join(re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in rows)
+    game = go(9)
+    root = game.parse_position(f"{text} w - -4.5 koSIMPLEscoreAREAtaxSEKIsui0 0 1")[0]
+    assert game.outcome(game.play(root, 81)) == LOSS, "black's turn"
+    tree = Tree(1 << 20)
+    Search(game, tree, UniformEvaluator(game), SearchParams(), root, visits=200).run(lambda: False)
+    assert tree.nodes[tree.root]["bound"] == RUNNING
+    children = tree.nodes[1 : tree.nodes[tree.root]["children"] + 1]
+    assert (children["bound"] == RUNNING).all()
+
+
 def test_perft_agrees_with_the_naive_rules() -> None:
     def leaves(game: NaiveGame, depth: int) -> int:
         if depth == 0:

@@ -15,6 +15,7 @@ from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.selfplay.games import SelfPlayConfig
 from az_engine.engine.search.tree.recycling import keep
+from az_engine.engine.search.tree.results import RootView
 
 from ..pure_net import pure_net
 from ..reference_search import ReferenceSearch
@@ -26,6 +27,15 @@ CORRECTING = SearchParams(subtree_bias=0.6, mate_plies=0)
 
 def correcting_search(visits: int) -> Search:
     return search_of(GO, GO.initial(), pure_net(GO.num_actions), CORRECTING, 4, visits)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_values_that_were_corrected_beyond_their_bounds_are_shown_within(sign: float) -> None:
+    search = correcting_search(50)
+    nodes = search.tree.nodes
+    nodes["w"] = sign * 1.0001 * nodes["n"]
+    lines = RootView(GO, search.tree, GO.initial()).lines(30)
+    assert {line.wdl.value for line in lines if line.visits} == {-sign}
 
 
 @pytest.mark.slow
