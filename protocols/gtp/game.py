@@ -311,7 +311,8 @@ class GtpGame:
         return territory().dead_chains(self._state, self._turned_to(colour, ownership))
 
     def _turned_to(self, colour: str, ownership: Sequence[float]) -> list[float]:
-        return [x if (colour == "b") == (self._state["turn"] == 0) else -x for x in ownership]
+        same = (colour == "b") == (self._state["turn"] == 0)
+        return [x if same else -x for x in ownership]
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
         """Black's lead in points on the present board, with the ``dead`` chains removed."""

@@ -1,22 +1,33 @@
-"""A search, and the move that it leads to: its best, unless that is a pass that loses, or the game is lost."""
+"""The move to play: a search's best, unless that is a pass that loses, or the game is lost."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...engine import blocking
 from ...engine.clock import Stopwatch
-from ...engine.info import BestMove, Line, ThinkingInfo
+from ...engine.errors import AzError, NetError
+from ...engine.info import BestMove, Estimate, Line, ThinkingInfo
 from ...engine.limits import Limits
-from ..loader import EngineSeam
-from .board import PASS
+from ..lines import LineWriter
+from ..loader import Loader
+from ..options import OptionValues
+from .analysis import Analysis, analysis_line, searched
+from .board import PASS, STONES, GtpError, Size, other
+from .clock import PlayerClock, TimeSystem
 from .command import GtpCommand
-from .game import GoEngine
+from .game import GoEngine, GtpGame
 
+_PASS_S, _PASS_BY_VISITS_S = 5.0, 30.0  # for what a pass is worth, at most, where no clock runs
+_LEAST_PASS_S = 0.02  # for it, at least
+_SAFETY_MS = 50.0  # of a clock, kept beyond the overhead: a look at an answer may take longer than its limit
+_BEFORE_A_PASS = 0.75  # of a move's own time, where a pass is likely: the rest is for what that is worth
+_CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 RESIGN = "resign"
 _EARLY = 4  # no resignation before points / _EARLY moves
-AT_THE_END = 10**9  # ms between reports: but for the last there is none
+_AT_THE_END = 10**9  # ms between reports: but for the last there is none
 _POINTS_LOST, _VALUE_LOST = 0.25, 0.05  # that two searches may differ in: a needless move costs a point, or nothing
 _OTHERS = 400  # visits of the search for the best move but the pass
 _LIKELY = 0.02  # probability of a pass by the net from which on a search may choose it
@@ -24,29 +35,10 @@ _LIKELIEST = 8  # answers by the net's policy, at least
 _LOOKS = ((40, 12), (200, 4), (800, 0))  # visits for each answer to the pass, and how many of them get the next look
 
 
-def search(
-    engine: EngineSeam,
-    limits: Limits,
-    command: GtpCommand,
-    show: Callable[[ThinkingInfo], None],
-    tell: Callable[[str], None],
-) -> tuple[BestMove, ThinkingInfo | None]:
-    """Search until the limits or ``command`` end it; returns the best move and the last report. BLOCKS.
-
-    ``show`` gets the reports, ``tell`` sentences for the user: on the search's thread, which waits for them.
-    """
-
-    def on_info(info: ThinkingInfo) -> None:
-        if info.message is not None:
-            tell(info.message)
-        if info.lines:
-            show(info)
-
-    best, last = blocking.search(engine, limits, on_info, lambda: command.on_interrupt(engine.stop))
-    command.on_interrupt(None)
-    for text in best.messages:
-        tell(text)
-    return best, last
+def _shorter(limits: Limits) -> Limits:
+    """The search's part of a move's own time, where a pass is likely."""
+    movetime = None if limits.movetime is None else round(_BEFORE_A_PASS * limits.movetime)
+    return replace(limits, movetime=movetime, byoyomi=round(_BEFORE_A_PASS * limits.byoyomi))
 
 
 class Worth(NamedTuple):
@@ -72,7 +64,7 @@ class Worth(NamedTuple):
         return Worth(self.move, None if self.score is None else -self.score, -self.value)
 
 
-def worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
+def _worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
     """Of the move that a search found, for the side to move."""
     line = best.lines[0] if best.lines else None
     estimate = (line.estimate if line is not None else None) or (last.estimate if last is not None else None)
@@ -80,12 +72,12 @@ def worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
     return Worth(best.move or PASS, None if estimate is None else estimate.score, value)
 
 
-def may_pass(moves: Sequence[str], policy: Sequence[float]) -> bool:
+def _likely_to_pass(moves: Sequence[str], policy: Sequence[float]) -> bool:
     """Whether a search is likely to choose a pass, by the net's probabilities of the legal moves."""
     return dict(zip(moves, policy, strict=True)).get(PASS, 0.0) >= _LIKELY
 
 
-def pass_or_move(
+def _best_or_pass(
     engine: GoEngine, find: Callable[[Limits], tuple[BestMove, ThinkingInfo | None]], seconds: float
 ) -> str | None:
     """The pass, where no answer to it takes anything of what the best other move gives; else that move. BLOCKS.
@@ -105,9 +97,9 @@ def pass_or_move(
     def worth(move: Sequence[str], visits: int) -> Worth:
         left = min(seconds / 2, seconds - watch.seconds)
         limits = Limits(
-            movetime=max(round(1000 * left), 1), report_ms=AT_THE_END, nodes=visits, searchmoves=tuple(move)
+            movetime=max(round(1000 * left), 1), report_ms=_AT_THE_END, nodes=visits, searchmoves=tuple(move)
         )
-        return worth_of(*find(limits))
+        return _worth_of(*find(limits))
 
     best = worth(others, _OTHERS)
     engine.play(PASS)
@@ -165,3 +157,162 @@ class MoveChooser:
         lost = (1.0 + value) / 2.0 < self._threshold
         self._hopeless[colour] = self._hopeless.get(colour, 0) + 1 if lost else 0
         return self._hopeless[colour] >= self._patience and _EARLY * moves >= points
+
+
+class MoveMaker:
+    """Searches for the moves of one conversation and plays them, on each player's clock. All methods may block."""
+
+    def __init__(
+        self,
+        game: GtpGame,
+        loader: Loader[GoEngine],
+        values: OptionValues,
+        writer: LineWriter,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Load nothing. ``writer``: for reports of a search; ``tell``: sentences for the user."""
+        self._game, self._loader, self._values, self._writer, self._tell = game, loader, values, writer, tell
+        self._ready_size: Size | None = None  # the board that the net was loaded for
+        self._chooser = MoveChooser(float(values["resign"]), int(values["resign_moves"]))
+        self.set_time(TimeSystem())
+
+    def set_time(self, system: TimeSystem) -> None:
+        """Begin to time moves: both clocks start anew."""
+        self._system = system
+        self.clocks = {colour: PlayerClock(system) for colour in STONES}
+
+    def new_game(self) -> None:
+        """Another game begins: the clocks start anew, and none has looked lost."""
+        self.forget()
+        self.set_time(self._system)
+
+    def forget(self) -> None:
+        """A move was taken back: no move before has looked lost."""
+        self._chooser.forget()
+
+    def ready(self) -> None:
+        """Load the net for the board; what cannot be loaded is told, and the engine does without."""
+        self._game.engine()
+        if self._ready_size != self._game.size:
+            self._loader.again()
+        if self._loader.prepare() is None:
+            self._ready_size = self._game.size
+        if self._game.rules.territory and not self._game.engine().knows_rules:
+            self._tell(
+                "this net has learned area scoring: by territory rules its score is the area less the stones played, "
+                "dead stones are those that it expects to be captured, and it passes when only neutral points are left"
+            )
+
+    def search(
+        self, engine: GoEngine, command: GtpCommand, limits: Limits, request: Analysis | None, *, lines: int
+    ) -> tuple[BestMove, ThinkingInfo | None]:
+        """Search, and print reports if requested. Errors: GtpError when there is no move."""
+        engine.configure(multipv=lines)
+        if request is not None:
+            spread = request.moves_ownership or request.moves_ownership_stdev
+            limits = replace(limits, report_ms=request.interval_ms, moves_ownership=spread)
+            command.begin(self._writer)
+
+        def show(info: ThinkingInfo) -> None:  # on the search's thread, which waits for it
+            if info.message is not None:
+                self._tell(info.message)
+            line = "" if request is None or not info.lines else analysis_line(info, request)
+            if line and not self._writer.write(line):
+                command.interrupt()
+
+        best, last = blocking.search(engine, limits, show, lambda: command.on_interrupt(engine.stop))
+        command.on_interrupt(None)
+        for text in best.messages:
+            self._tell(text)
+        if best.error is not None and not isinstance(best.error, AzError):
+            self._tell(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
+        if best.move is None and not command.endless:
+            raise GtpError(best.messages[-1] if best.messages else "there is no move")
+        return best, last
+
+    def decide(
+        self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False
+    ) -> tuple[str, BestMove]:
+        """Choose a move for a colour, and leave the game as it was."""
+        watch, game = Stopwatch(), self._game
+        self.ready()
+        is_last = game.passed and game.moves[-1].colour == other(colour)
+        with game.to_move(colour) as engine:
+            moves = game.moves_of_cleanup(colour, self._seconds_for_a_pass(colour, watch, 0)) if cleanup else ()
+            if request is not None:
+                moves = searched(request, colour, moves or engine.legal_moves())
+            counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
+            counted = game.rules.agreed and is_last and not (cleanup or moves)
+            limits = self._limits(colour, watch.seconds)
+            own_time = bool(limits.movetime or limits.byoyomi)
+            if own_time and (counted or (counts and (is_last or self._may_pass(engine, colour)))):
+                limits = _shorter(self._limits(colour, watch.seconds))
+            limits = replace(limits, searchmoves=moves, report_ms=_AT_THE_END if game.rules.territory else None)
+            best, last = self.search(engine, command, limits, request, lines=request.most if request else _CHOICES)
+        lines = last.lines if last is not None else ()
+        move = best.move or PASS
+        if counts:
+            if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
+                move = self._pass_or_move(command, colour, watch, best, last) or move
+        elif not (cleanup or moves) and (move == PASS or is_last):
+            lead = game.sure_lead(colour, self._seconds_for_a_pass(colour, watch, best.time_ms))
+            move = self._chooser.choose(best, lines, lead, last=is_last)
+        move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
+        return move, best
+
+    def make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
+        """Choose a move, play it or resign, and take the time off the clock."""
+        watch, game = Stopwatch(), self._game
+        move, best = self.decide(command, colour, request, cleanup=cleanup)
+        if not (cleanup or move == PASS) and self._chooser.resigns(colour, best, len(game.moves), game.size.points):
+            move = RESIGN
+        if move != RESIGN:
+            game.play(colour, move)
+        self.clocks[colour].spend(watch.seconds)
+        return move
+
+    def _pass_or_move(
+        self, command: GtpCommand, colour: str, watch: Stopwatch, best: BestMove, last: ThinkingInfo | None
+    ) -> str | None:
+        """By rules that count territory a pass that loses nothing, else the best other move; None: no time is left."""
+        seconds = self._seconds_for_a_pass(colour, watch, best.time_ms)
+        if seconds < _LEAST_PASS_S:
+            return None
+        visits = int(self._values["nodes_limit"])
+        with self._game.evened(colour, _worth_of(best, last).score or 0.0), self._game.to_move(colour) as engine:
+            engine.configure(nodes_limit=0)  # that of a move is too small for a pass, which may end the game
+            try:
+                return _best_or_pass(engine, lambda given: self.search(engine, command, given, None, lines=1), seconds)
+            finally:
+                engine.configure(nodes_limit=visits)
+
+    def _may_pass(self, engine: GoEngine, colour: str) -> bool:
+        """Whether a search is likely to choose a pass, or nothing is left but to pass. BLOCKS for an evaluation."""
+        try:
+            opinion = engine.opinion()
+        except NetError:  # the search says why
+            return False
+        if _likely_to_pass(engine.legal_moves(), opinion.policy.tolist()):
+            return True
+        return self._game.over(colour, Estimate(opinion.lead, opinion.ownership or None))
+
+    def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, used_ms: int) -> float:
+        """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's.
+
+        used_ms: of the move's own time, by its search.
+        """
+        visits = int(self._values["nodes_limit"])
+        seconds = max(used_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
+        limits, reserve = self._limits(colour, watch.seconds), float(self._values["move_overhead"]) + _SAFETY_MS
+        left = limits.time[[*STONES].index(colour)]
+        if left is None:
+            return seconds if visits else min(seconds, ((limits.movetime or 0) - used_ms) / 1000)
+        left = max(left, 0)
+        some = left / 20 + limits.byoyomi / 4 if left else limits.byoyomi
+        most = left + limits.byoyomi if limits.movetime is None else min(left + limits.byoyomi, limits.movetime)
+        return min(seconds, min(some, most - reserve) / 1000)
+
+    def _limits(self, colour: str, gone: float) -> Limits:
+        """Bounds of the next move, ``gone`` seconds of which have passed; untimed: what the user set for a move."""
+        untimed = Limits(movetime=round(1000 * float(self._values["move_time"])))
+        return self.clocks[colour].limits([*STONES].index(colour), gone) or untimed

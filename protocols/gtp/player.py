@@ -5,26 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ... import __version__
-from ...engine.clock import Stopwatch
-from ...engine.errors import AzError, NetError
-from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.limits import Limits
 from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
-from .analysis import Analysis, analysis_line, read_analysis, searched
+from .analysis import read_analysis, searched
 from .board import (
     PASS,
     STONES,
     GtpError,
-    Size,
     fixed_handicap,
     most_handicap,
-    other,
     point,
     read_colour,
     read_pairs,
@@ -33,10 +27,10 @@ from .board import (
     result,
     vertex,
 )
-from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
+from .clock import KINDS, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
 from .game import GoEngine, GtpGame, Start, empty
-from .genmove import AT_THE_END, RESIGN, MoveChooser, may_pass, pass_or_move, search, worth_of
+from .genmove import MoveMaker
 from .params import Params, read_params
 from .questions import (
     ANALYZE_COMMANDS,
@@ -51,19 +45,7 @@ from .questions import (
 from .rules import Rules, read_kgs_rules, read_rules
 from .sgf import contents, read_sgf, write_sgf
 
-_PASS_S, _PASS_BY_VISITS_S = 5.0, 30.0  # for what a pass is worth, at most, where no clock runs
-_LEAST_PASS_S = 0.02  # for it, at least
-_SAFETY_MS = 50.0  # of a clock, kept beyond the overhead: a look at an answer may take longer than its limit
-_BEFORE_A_PASS = 0.75  # of a move's own time, where a pass is likely: the rest is for what that is worth
-_CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
-
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
-
-
-def _shorter(limits: Limits) -> Limits:
-    """The search's part of a move's own time, where a pass is likely."""
-    movetime = None if limits.movetime is None else round(_BEFORE_A_PASS * limits.movetime)
-    return replace(limits, movetime=movetime, byoyomi=round(_BEFORE_A_PASS * limits.byoyomi))
 
 
 class GtpPlayer:
@@ -73,12 +55,10 @@ class GtpPlayer:
         self, loader: Loader[GoEngine], values: OptionValues, writer: LineWriter, tell: Callable[[str], None]
     ) -> None:
         """Load nothing. ``writer``: for responses that come line by line; ``tell``: sentences for the user."""
-        self._loader, self._values, self._writer, self._tell = loader, values, writer, tell
+        self._values, self._writer, self._tell = values, writer, tell
         self._game = GtpGame(loader.configured, tell)
-        self._ready_size: Size | None = None  # the board that the net was loaded for
         self._params = Params(values)
-        self._chooser = MoveChooser(float(values["resign"]), int(values["resign_moves"]))
-        self._set_time(TimeSystem())
+        self._maker = MoveMaker(self._game, loader, values, writer, tell)
         self.commands: dict[str, Handler] = {
             "protocol_version": lambda _: "2",
             "name": lambda _: "az-engine",
@@ -162,8 +142,7 @@ class GtpPlayer:
         return ""
 
     def _new_game(self) -> None:
-        self._chooser.forget()
-        self._set_time(self._system)
+        self._maker.new_game()
 
     def _komi(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
@@ -191,7 +170,7 @@ class GtpPlayer:
 
     def _undo(self, _: GtpCommand) -> str:
         self._game.undo()
-        self._chooser.forget()
+        self._maker.forget()
         return ""
 
     def _undo_moves(self, command: GtpCommand) -> str:
@@ -201,7 +180,7 @@ class GtpPlayer:
             raise GtpError("cannot undo")
         for _ in range(count):
             self._game.undo()
-        self._chooser.forget()
+        self._maker.forget()
         return ""
 
     def _play_sequence(self, command: GtpCommand) -> str:
@@ -247,7 +226,7 @@ class GtpPlayer:
 
     def _models(self, _: GtpCommand) -> str:
         """The net, as KataGo's analysis engine describes it, too."""
-        self._ready()
+        self._maker.ready()
         return json.dumps([model(self._game.engine(), self._values)])
 
     # ------------------------------------------------------------------ handicap
@@ -287,171 +266,48 @@ class GtpPlayer:
     # ------------------------------------------------------------------ time
 
     def _set_time(self, system: TimeSystem) -> str:
-        self._system = system
-        self._clocks = {colour: PlayerClock(system) for colour in STONES}
+        self._maker.set_time(system)
         return ""
 
     def _time_left(self, command: GtpCommand) -> str:
         colour, left, stones = command.arguments(3)
-        self._clocks[read_colour(colour)].correct(seconds(left, negative=True), whole(stones))
+        self._maker.clocks[read_colour(colour)].correct(seconds(left, negative=True), whole(stones))
         return ""
-
-    def _limits(self, colour: str, gone: float) -> Limits:
-        """Bounds of the next move, ``gone`` seconds of which have passed; untimed: what the user set for a move."""
-        untimed = Limits(movetime=round(1000 * float(self._values["move_time"])))
-        return self._clocks[colour].limits([*STONES].index(colour), gone) or untimed
 
     # ------------------------------------------------------------------ thinking
 
-    def _ready(self) -> None:
-        """Load the net for the board; what cannot be loaded is told, and the engine does without."""
-        self._game.engine()
-        if self._ready_size != self._game.size:
-            self._loader.again()
-        if self._loader.prepare() is None:
-            self._ready_size = self._game.size
-        if self._game.rules.territory and not self._game.engine().knows_rules:
-            self._tell(
-                "this net has learned area scoring: by territory rules its score is the area less the stones played, "
-                "dead stones are those that it expects to be captured, and it passes when only neutral points are left"
-            )
-
-    def _search(
-        self, engine: GoEngine, command: GtpCommand, limits: Limits, request: Analysis | None, *, lines: int
-    ) -> tuple[BestMove, ThinkingInfo | None]:
-        """Search, and print reports if requested. Errors: GtpError when there is no move."""
-        engine.configure(multipv=lines)
-        if request is not None:
-            spread = request.moves_ownership or request.moves_ownership_stdev
-            limits = replace(limits, report_ms=request.interval_ms, moves_ownership=spread)
-            command.begin(self._writer)
-
-        def show(info: ThinkingInfo) -> None:
-            line = "" if request is None else analysis_line(info, request)
-            if line and not self._writer.write(line):
-                command.interrupt()
-
-        best, last = search(engine, limits, command, show, self._tell)
-        if best.error is not None and not isinstance(best.error, AzError):
-            self._tell(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
-        if best.move is None and not command.endless:
-            raise GtpError(best.messages[-1] if best.messages else "there is no move")
-        return best, last
-
-    def _decide(
-        self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False
-    ) -> tuple[str, BestMove]:
-        """Choose a move for a colour, and leave the game as it was."""
-        watch, game = Stopwatch(), self._game
-        self._ready()
-        is_last = game.passed and game.moves[-1].colour == other(colour)
-        with game.to_move(colour) as engine:
-            moves = game.moves_of_cleanup(colour, self._seconds_for_a_pass(colour, watch, 0)) if cleanup else ()
-            if request is not None:
-                moves = searched(request, colour, moves or engine.legal_moves())
-            counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
-            counted = game.rules.agreed and is_last and not (cleanup or moves)
-            limits = self._limits(colour, watch.seconds)
-            own_time = bool(limits.movetime or limits.byoyomi)
-            if own_time and (counted or (counts and (is_last or self._may_pass(engine, colour)))):
-                limits = _shorter(self._limits(colour, watch.seconds))
-            limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
-            best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
-        lines = last.lines if last is not None else ()
-        move = best.move or PASS
-        if counts:
-            if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
-                move = self._pass_or_move(command, colour, watch, best, last) or move
-        elif not (cleanup or moves) and (move == PASS or is_last):
-            lead = game.sure_lead(colour, self._seconds_for_a_pass(colour, watch, best.time_ms))
-            move = self._chooser.choose(best, lines, lead, last=is_last)
-        move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
-        return move, best
-
-    def _pass_or_move(
-        self, command: GtpCommand, colour: str, watch: Stopwatch, best: BestMove, last: ThinkingInfo | None
-    ) -> str | None:
-        """By rules that count territory a pass that loses nothing, else the best other move; None: no time is left."""
-        seconds = self._seconds_for_a_pass(colour, watch, best.time_ms)
-        if seconds < _LEAST_PASS_S:
-            return None
-        visits = int(self._values["nodes_limit"])
-        with self._game.evened(colour, worth_of(best, last).score or 0.0), self._game.to_move(colour) as engine:
-            engine.configure(nodes_limit=0)  # that of a move is too small for a pass, which may end the game
-            try:
-                return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
-            finally:
-                engine.configure(nodes_limit=visits)
-
-    def _may_pass(self, engine: GoEngine, colour: str) -> bool:
-        """Whether a search is likely to choose a pass, or nothing is left but to pass. BLOCKS for an evaluation."""
-        try:
-            opinion = engine.opinion()
-        except NetError:  # the search says why
-            return False
-        if may_pass(engine.legal_moves(), opinion.policy.tolist()):
-            return True
-        return self._game.over(colour, Estimate(opinion.lead, opinion.ownership or None))
-
-    def _seconds_for_a_pass(self, colour: str, watch: Stopwatch, used_ms: int) -> float:
-        """Seconds to see what a pass is worth: what the move's own time has left, or little of a clock's.
-
-        used_ms: of the move's own time, by its search.
-        """
-        visits = int(self._values["nodes_limit"])
-        seconds = max(used_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
-        limits, reserve = self._limits(colour, watch.seconds), float(self._values["move_overhead"]) + _SAFETY_MS
-        left = limits.time[[*STONES].index(colour)]
-        if left is None:
-            return seconds if visits else min(seconds, ((limits.movetime or 0) - used_ms) / 1000)
-        left = max(left, 0)
-        some = left / 20 + limits.byoyomi / 4 if left else limits.byoyomi
-        most = left + limits.byoyomi if limits.movetime is None else min(left + limits.byoyomi, limits.movetime)
-        return min(seconds, min(some, most - reserve) / 1000)
-
-    def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
-        """Choose a move, play it or resign, and take the time off the clock."""
-        watch, game = Stopwatch(), self._game
-        move, best = self._decide(command, colour, request, cleanup=cleanup)
-        if not (cleanup or move == PASS) and self._chooser.resigns(colour, best, len(game.moves), game.size.points):
-            move = RESIGN
-        if move != RESIGN:
-            game.play(colour, move)
-        self._clocks[colour].spend(watch.seconds)
-        return move
-
     def _genmove(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
-        return self._make(command, read_colour(word), None)
+        return self._maker.make(command, read_colour(word), None)
 
     def _reg_genmove(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
-        return self._decide(command, read_colour(word), None)[0]
+        return self._maker.decide(command, read_colour(word), None)[0]
 
     def _cleanup(self, command: GtpCommand) -> str:
         (word,) = command.arguments(1)
-        return self._make(command, read_colour(word), None, cleanup=True)
+        return self._maker.make(command, read_colour(word), None, cleanup=True)
 
     def _genmove_analyze(self, command: GtpCommand) -> None:
         request = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
-        move = self._make(command, request.colour or self._game.turn, request)
+        move = self._maker.make(command, request.colour or self._game.turn, request)
         self._writer.write(f"play {move}")
         command.succeed(self._writer)
 
     def _kata_search(self, command: GtpCommand) -> str:
         """A move that is not played; "cancelled" where another line may end the search and has."""
         (word,) = command.arguments(1)
-        move, _ = self._decide(command, read_colour(word), None)
+        move, _ = self._maker.decide(command, read_colour(word), None)
         return "cancelled" if command.endless and command.interrupted else move
 
     def _kata_search_analyze(self, command: GtpCommand) -> None:
         request = read_analysis(command.words, self._game.size, kata=True)
-        move, _ = self._decide(command, request.colour or self._game.turn, request)
+        move, _ = self._maker.decide(command, request.colour or self._game.turn, request)
         self._writer.write(f"play {'cancelled' if command.endless and command.interrupted else move}")
         command.succeed(self._writer)
 
     def _raw_nn(self, command: GtpCommand) -> str:
-        self._ready()
+        self._maker.ready()
         return raw_net(self._game, command.words)
 
     def _analyze(self, command: GtpCommand) -> None:
@@ -462,9 +318,9 @@ class GtpPlayer:
             if command.interrupted:  # the next line is here already
                 command.begin(self._writer)
             else:
-                self._ready()
+                self._maker.ready()
                 limits = Limits(infinite=True, searchmoves=moves, alone=True)
-                self._search(engine, command, limits, request, lines=request.most)
+                self._maker.search(engine, command, limits, request, lines=request.most)
         command.succeed(self._writer)
 
     def _clear_cache(self, _: GtpCommand) -> str:
@@ -477,14 +333,14 @@ class GtpPlayer:
         """Dead chains; none, with a note to the user, when the net has no ownership output."""
         if self._game.board.empty or (self._game.ended and not self._game.rules.agreed):
             return []
-        self._ready()
+        self._maker.ready()
         dead = self._game.dead()
         if dead is None:
             self._tell("no net tells dead stones here: every stone on the board counts as alive")
         return dead or []
 
     def _estimate_score(self, _: GtpCommand) -> str:
-        self._ready()
+        self._maker.ready()
         return estimate_score(self._game, self._game.margin())
 
     def _final_status_list(self, command: GtpCommand) -> str:
