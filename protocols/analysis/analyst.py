@@ -5,15 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
+from ...engine import blocking
 from ...engine.errors import AzError, PositionError
 from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.nets.evaluator import Interrupted
+from ...engine.os.process import start_thread
 from ...engine.params import EngineOptions
 from ..gtp.board import Size
 from ..gtp.game import GoEngine
@@ -152,14 +153,17 @@ class Analyst:
         over: Callable[[Turn, BaseException | None], None],
         tell: Callable[[str], None],
     ) -> None:
-        """Begin. ``write`` gets answers, ``over`` each turn with the bug that ended it, ``tell`` what loading says."""
+        """Begin. ``write`` gets answers, ``over`` each turn with the bug that ended it, ``tell`` what loading says.
+
+        Errors: ThreadError.
+        """
         self._make_engine, self._turns = make_engine, turns
         self._write, self._over, self._tell = write, over, tell
         self._engine: AnalysisEngine | None = None
         self._size: Size | None = None
         self._forget = False
         self._thread = threading.Thread(target=self._run, name="analyst", daemon=True)
-        self._thread.start()
+        start_thread(self._thread)
 
     def clear_cache(self) -> None:
         """Forget what the net said, before the next turn. Returns at once."""
@@ -238,23 +242,16 @@ class Analyst:
     ) -> tuple[BestMove, ThinkingInfo | None]:
         """Search until the limits or a termination end it: the best move and the last report. Blocks."""
         query = turn.query
-        done: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
-        last: ThinkingInfo | None = None
         due = query.first_ms or query.every_ms
 
         def on_info(info: ThinkingInfo) -> None:
-            nonlocal last, due
-            if not info.lines:
-                return
-            last = info
-            if query.every_ms and info.time_ms >= due and not turn.terminated:
+            nonlocal due
+            if info.lines and query.every_ms and info.time_ms >= due and not turn.terminated:
                 due = info.time_ms + query.every_ms
                 self._write(json.dumps(seen.report(info, during=True)))
 
         limits = query.limits_of(allowed)
-        engine.go(limits, on_info, done.put)
-        turn.on_terminate(engine.stop)
-        best = done.get()
+        best, last = blocking.search(engine, limits, on_info, lambda: turn.on_terminate(engine.stop))
         turn.on_terminate(None)
         if best.lines or not turn.terminated:  # a terminated turn without a visit is no fault
             for text in best.messages:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ... import __version__
 from ...engine.clock import Stopwatch
-from ...engine.errors import AzError
+from ...engine.errors import AzError, ThreadError
 from ...engine.params import EngineOptions
 from ..fields import is_integer
 from ..gtp.questions import model
@@ -106,7 +106,13 @@ class AnalysisSession(Session[AnalysisEngine]):
             if not self._turns.put(turn) and len(self._analysts) < self.analysts:
                 make = partial(self._make, self.values.engine_options())
                 over = partial(self._from_analyst, self._over)
-                self._analysts.append(Analyst(make, self._turns, self._writer.write, over, self.tell_from_worker))
+                try:
+                    self._analysts.append(Analyst(make, self._turns, self._writer.write, over, self.tell_from_worker))
+                except ThreadError:
+                    if not self._analysts:  # nobody would answer
+                        turn.terminate()
+                        self._close(turn)
+                        raise
 
     def _read_notation(self) -> Notation:
         from ...engine.games import get_game

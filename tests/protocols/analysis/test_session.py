@@ -13,11 +13,13 @@ import pytest
 
 from az_engine import __version__
 from az_engine.engine.engine import Engine
+from az_engine.engine.errors import ThreadError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.thinking import OnDone, OnInfo
+from az_engine.protocols.analysis import analyst
 from az_engine.protocols.analysis.analyst import Replay, Turn, Turns
 from az_engine.protocols.analysis.positions import GoNotation
 from az_engine.protocols.analysis.query import read_query
@@ -354,3 +356,16 @@ def test_turns_that_end_before_they_begin_are_let_go() -> None:
         turns.count_ended()
     del turn
     assert len(left) <= 2
+
+
+def test_without_a_thread_a_query_gets_a_sentence_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise ThreadError("no thread can be started")
+
+    monkeypatch.setattr(analyst, "start_thread", refuse)
+    with AnalysisTalk() as talk:
+        talk.ask(id="one", analyzeTurns=[0])
+        assert talk.answer() == {"error": "no thread can be started", "id": "one"}
+        monkeypatch.undo()
+        talk.ask(id="two")
+        assert talk.answer()["id"] == "two"
