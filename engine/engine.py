@@ -453,9 +453,12 @@ class Engine:
         window = whole = game.window(line)
         if limits.alone:
             window = game.using(evaluator.encoder).alone(whole)
-        alone = window is not whole
+        alone, territory, unended = window is not whole, game.territory, False
+        if territory is not None and territory.passed(line[-1]):  # what is dead is not agreed on before the next pass
+            shown, window = window, territory.unended(window)
+            unended = window is not shown
         with self._seating:
-            self._memory.seat_root(line, self._line.moves, restricted=restricted, alone=alone)
+            self._memory.seat_root(line, self._line.moves, restricted=restricted, kind=(alone, unended))
         tree.known = known
         params, visits = self._params, limits.nodes
         if options.nodes_limit:

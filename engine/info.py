@@ -138,6 +138,19 @@ class ThinkingInfo:
         """Nodes a second."""
         return 1000 * self.nodes // max(self.time_ms, 1)
 
+    @property
+    def value(self) -> float | None:
+        """Of the root for its side to move, in [-1, 1]: the mean of the lines by visits, or 1 where one is sure to win.
+
+        None without a visit.
+        """
+        visited = [line for line in self.lines if line.visits]
+        if not visited:
+            return None
+        if any(line.wdl.win == 1.0 for line in visited):
+            return 1.0
+        return sum(line.visits * line.wdl.value for line in visited) / sum(line.visits for line in visited)
+
 
 Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]
 

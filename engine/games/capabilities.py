@@ -167,6 +167,10 @@ class Territory(ABC):
         """The line; by rules under which passes do not end the game, a copy, where dead stones are agreed on."""
 
     @abstractmethod
+    def passed(self, state: State) -> bool:
+        """Whether another pass ends the game at one State[], or it has ended."""
+
+    @abstractmethod
     def counts_dead_stones(self, state: State) -> bool:
         """Whether removing dead stones could change the score of one State[]."""
 

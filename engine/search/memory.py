@@ -28,7 +28,7 @@ class SearchMemory:
         self._base: State | None = None  # the game up to the tree's base ...
         self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
         self._restricted = False  # the tree's root lacks moves (searchmoves)
-        self._alone = False  # the net saw no move before it
+        self._kind: tuple[bool, ...] = ()  # of its root, see seat_root
 
     def fit(self, game: Game, megabytes: int, *, cached: bool) -> None:
         """Have a tree of so many MiB, or a tree and a cache. Errors: OptionError for more than the machine has."""
@@ -53,21 +53,21 @@ class SearchMemory:
         if self.cache is not None:
             self.cache.clear()
 
-    def seat_root(self, line: State, moves: Sequence[int], *, restricted: bool, alone: bool) -> None:
+    def seat_root(self, line: State, moves: Sequence[int], *, restricted: bool, kind: tuple[bool, ...]) -> None:
         """Put the tree's root on the line's last position, keeping what the tree holds below it.
 
-        restricted: whether the root lacks moves; alone: whether the net sees none before it. Such a tree, and one for
-        another kind of root, begins anew.
+        restricted: whether the root lacks moves; kind: whether the net sees no move before it, and whether passes leave
+        open what is dead. A tree without moves, or for another kind of root, begins anew.
         """
         tree = self.tree
         assert tree is not None
         if self._base is not None and tree.root == 0:
             self._base = self._root_line
         base, before, self._root_line = self._base, self._root_line, line.copy()
-        fresh = self._restricted or restricted or self._alone != alone
+        fresh = self._restricted or restricted or self._kind != kind
         if tree.softened and not (before is not None and _begins(line, before)):
             fresh = True  # above the root its priors would count
-        self._restricted, self._alone = restricted, alone
+        self._restricted, self._kind = restricted, kind
         node = -1
         if base is not None and not fresh and _begins(line, base):
             node = 0

@@ -32,8 +32,7 @@ class Seen:
         """The answer while the search goes on (``during``) or at its end."""
         visited = [line for line in info.lines if line.visits]
         moves = [self._move(order, line) for order, line in enumerate(visited)]
-        visits = sum(line.visits for line in visited)
-        value = self._value if not visits else sum(line.visits * line.wdl.value for line in visited) / visits
+        value = self._value if info.value is None else info.value
         bound = visited[0].bound if visited else None
         return self._answer(during, moves, self._root(info.nodes, value, bound, info.estimate), info.estimate)
 

@@ -155,10 +155,9 @@ def _score(estimate: Estimate | None) -> str:
 
 
 def _root(info: ThinkingInfo, request: Analysis) -> str:
-    """The position as a whole: the mean over the moves reported, weighted by visits."""
-    visits = max(sum(line.visits for line in info.lines), 1)
-    value = sum(line.visits * line.wdl.value for line in info.lines) / visits
-    return f"rootInfo visits {info.visits} winrate {_number((1.0 + value) / 2.0, request)}{_score(info.estimate)}"
+    """The position as a whole."""
+    chance = _number((1.0 + (info.value or 0.0)) / 2.0, request)
+    return f"rootInfo visits {info.visits} winrate {chance}{_score(info.estimate)}"
 
 
 def _number(chance: float, request: Analysis, *, clip: bool = True) -> str:

@@ -32,6 +32,7 @@ _POINTS_LOST, _VALUE_LOST = 0.25, 0.05  # that two searches may differ in: a nee
 _OTHERS = 400  # visits of the search for the best move but the pass
 _LIKELY = 0.02  # probability of a pass by the net from which on a search may choose it
 _LIKELIEST = 8  # answers by the net's policy, at least
+_FIRST_LOOK = 16.0  # times that: what a first look at an answer finds is lost beyond doubt
 _LOOKS = ((40, 12), (200, 4), (800, 0))  # visits for each answer to the pass, and how many of them get the next look
 
 
@@ -48,11 +49,14 @@ class Worth(NamedTuple):
     score: float | None  # points ahead; None where the net does not tell
     value: float  # in [-1, 1]
 
-    def as_good_as(self, other: Worth) -> bool:
-        """Whether nothing is lost by it, in points or, where those are not known, in chances."""
+    def as_good_as(self, other: Worth, doubt: float) -> bool:
+        """Whether nothing is lost by it, in points or, where those are not known, in chances.
+
+        doubt: 1 for searches as large as may be; more for smaller ones.
+        """
         if self.score is None or other.score is None:
-            return self.value >= other.value - _VALUE_LOST
-        return self.score >= other.score - _POINTS_LOST
+            return self.value >= other.value - doubt * _VALUE_LOST
+        return self.score >= other.score - doubt * _POINTS_LOST
 
     @property
     def order(self) -> tuple[float, float]:
@@ -75,6 +79,13 @@ def _worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
 def _likely_to_pass(moves: Sequence[str], policy: Sequence[float]) -> bool:
     """Whether a search is likely to choose a pass, by the net's probabilities of the legal moves."""
     return dict(zip(moves, policy, strict=True)).get(PASS, 0.0) >= _LIKELY
+
+
+def _another_than_an_unlikely_pass(lines: Sequence[Line]) -> str | None:
+    """The best move but the pass where the net takes that for unlikely: few visits pass where all seems lost or won."""
+    others = [line.pv[0] for line in lines if line.pv[0] != PASS]
+    unlikely = any(line.pv[0] == PASS and line.prior < _LIKELY for line in lines)
+    return others[0] if others and unlikely else None
 
 
 def _best_or_pass(
@@ -114,7 +125,7 @@ def _best_or_pass(
                 if watch.seconds > (seconds / 2 if first else seconds):
                     break
                 result.append(worth([answer], visits))
-                if not first and not result[-1].of_opponent.as_good_as(best):
+                if not result[-1].of_opponent.as_good_as(best, _FIRST_LOOK if first else 1.0):
                     return best.move
             if first and len(result) < enough:
                 return None
@@ -252,8 +263,11 @@ class MoveMaker:
         lines = last.lines if last is not None else ()
         move = best.move or PASS
         if counts:
-            if move == PASS or is_last or game.over(colour, None if last is None else last.estimate):
+            another = _another_than_an_unlikely_pass(lines)
+            if is_last or game.over(colour, None if last is None else last.estimate):
                 move = self._pass_or_move(command, colour, watch, best, last) or move
+            elif move == PASS:
+                move = another or self._pass_or_move(command, colour, watch, best, last) or move
         elif not (cleanup or moves) and (move == PASS or is_last):
             lead = game.sure_lead(colour, self._seconds_for_a_pass(colour, watch, best.time_ms))
             move = self._chooser.choose(best, lines, lead, last=is_last)

@@ -15,6 +15,7 @@ from ...engine.limits import Limits
 from ...engine.params import EngineOptions
 from ...engine.records.opinion import Kind, opine
 from ...engine.records.record import Node, Record
+from ..gtp.rules import read_rules
 
 if TYPE_CHECKING:
     from ...engine.engine import Engine
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 LONGEST = 10  # moves of a variation
 _MOST_CP, _MOST_MATE = 40_000, 10_000  # of what the page has kept
+_RULES = 4  # field of a position of Go
 GOOD = 0.05  # expected points that a move found beyond what the search had seen
 KINDS: tuple[tuple[float, Kind], ...] = (
     (0.20, "blunder"),
@@ -88,6 +90,8 @@ def judge_game(
         if ply:
             engine.play(sheet.moves[ply - 1])
         over = sheet.over(ply)
+        if over is not None and "lead" in over:
+            over = _agreed(engine, sheet, ply) or over
         if over is not None:
             score = {None: 0.5, 0: 1.0, 1: 0.0}[over["winner"]]
             results.append(Judgement(score, over.get("lead")))
@@ -95,6 +99,15 @@ def judge_game(
             results.append(_judge(engine, sheet, ply, visits))
         on_ply(ply)
     return results
+
+
+def _agreed(engine: Engine, sheet: Scoresheet, ply: int) -> dict[str, Any] | None:
+    """Who has won a game of Go that is over, without dead stones; None where they stay, or no net tells them."""
+    rules = (engine.position or "").split()[_RULES]
+    estimate = engine.estimate() if read_rules(rules).agreed else None
+    if estimate is None or estimate.ownership is None:
+        return None
+    return sheet.counted(sheet.dead(ply, estimate.ownership, estimate.score))
 
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:

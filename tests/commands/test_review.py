@@ -196,3 +196,17 @@ def test_a_record_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixt
     assert page.read_text() != "old"
     assert review(source, "--out", source, "--force") == 0
     assert "%eval" in source.read_text()
+
+
+def test_of_several_games_one_is_reviewed_and_the_others_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "two.sgf", tmp_path / "out.sgf"
+    source.write_text("(;SZ[9]C[first];B[ee])(;SZ[9]C[second];B[ee])")
+    assert review(source, "--out", out) == 0
+    assert "two.sgf has other games: this is game 1 alone" in " ".join(capsys.readouterr().err.split())
+    assert review(source, "--number", 2, "--out", source, "--force") != 0
+    assert "has other games, which would be lost" in " ".join(capsys.readouterr().err.split())
+    assert "first" in source.read_text()
+    assert review(source, "--all", "--out", source, "--force") == 0
+    assert re.findall("first|second", source.read_text()) == ["first", "second"]

@@ -103,6 +103,9 @@ class GoTerritory(Territory):
         line["rules"] |= UNENDED
         return line
 
+    def passed(self, state: State) -> bool:
+        return bool(state["passes"])
+
     def counts_dead_stones(self, state: State) -> bool:
         owners = [self.score(state)[1], passalive.area_of(state)]
         as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)

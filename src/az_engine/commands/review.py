@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -67,19 +67,18 @@ def main(args: argparse.Namespace) -> int:
     review = _Review(family, args)
     damaged = reviewed = 0
     try:
-        for number, record in _chosen(args, formats):
+        for number, record in _chosen(args, formats, review.tell):
             if problem := _unplayable(record, args.source.name, number):
                 if not args.all:
                     raise DataError(problem)
                 damaged += bool(record.fault)
-                review.console.print(problem, style="yellow")
+                review.tell(problem)
                 continue
             damaged += bool(record.fault)
             if record.note:
-                review.console.print(f"{args.source.name}: {record.note}", style="yellow", soft_wrap=True)
+                review.tell(f"{args.source.name}: {record.note}")
             if record.fault:
-                text = f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed"
-                review.console.print(text, style="yellow")
+                review.tell(f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed")
             review.judge(record, f"game {number}" if args.all else "")
             reviewed += 1
             for out in outs:
@@ -103,14 +102,21 @@ def _family(source: Path) -> tuple[str, tuple[RecordFormat, ...]]:
     raise OptionError(f"{source} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
 
 
-def _chosen(args: argparse.Namespace, formats: tuple[RecordFormat, ...]) -> Iterator[tuple[int, Record]]:
-    """The games to review with their numbers. Errors: DataError."""
+def _chosen(
+    args: argparse.Namespace, formats: tuple[RecordFormat, ...], tell: Callable[[str], None]
+) -> Iterator[tuple[int, Record]]:
+    """The games to review with their numbers; ``tell`` gets a sentence. Errors: DataError, OptionError."""
     if args.all:
         yield from enumerate(read_games(formats, args.source), 1)
         return
-    record = next(islice(read_games(formats, args.source), args.number - 1, None), None)
+    games = read_games(formats, args.source)
+    record = next(islice(games, args.number - 1, None), None)
     if record is None:
         raise DataError(f"{args.source} has no game {args.number}")
+    if args.number > 1 or next(games, None) is not None:
+        if any(path.exists() and path.samefile(args.source) for path in args.out or []):
+            raise OptionError(f"{args.source} has other games, which would be lost: choose another --out, or say --all")
+        tell(f"{args.source.name} has other games: this is game {args.number} alone (--all: every game)")
     yield args.number, record
 
 
@@ -131,6 +137,10 @@ class _Review:
         self._name = ""
         self.sheet = Scoresheet(family)
         self.judged: list[Judgement] = []
+
+    def tell(self, text: str) -> None:
+        """Tell the user a sentence."""
+        self.console.print(text, style="yellow", soft_wrap=True)
 
     def judge(self, record: Record, title: str) -> None:
         """Search all positions of a game and print what was found. BLOCKS. Errors: AzError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -239,3 +240,32 @@ def test_ownership_and_scores_of_a_net_are_printed_from_the_movers_view() -> Non
     with GtpTalk(engine_that_says(lambda _: None)) as talk:
         talk.one("boardsize 5")
         assert " ownership " not in talk.one("kata-genmove_analyze b 5 ownership true")
+
+
+LEFT = ("boardsize 9", "komi 6.5", *(f"play b D{n}" for n in range(1, 10)), *(f"play w F{n}" for n in range(1, 10)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "passes", [("play b H7",), ("play b H7", "play w pass"), ("play b H7", "play w pass", "play b pass")]
+)
+def test_after_a_pass_dead_stones_are_still_dead(passes: Sequence[str]) -> None:
+    """Black's stone on H7 is, and white leads. By Tromp-Taylor it counts, so that a pass wins."""
+    colour = "b" if len(passes) == 2 else "w"
+    for rules in ("chinese", "japanese", "aga"):
+        with GtpTalk(weights_file="") as talk:
+            talk.ask(f"kata-set-rules {rules}", *LEFT, *passes, "kata-set-param maxVisits 100")
+            line = talk.one(f"kata-search_analyze {colour} 10000 rootInfo true").split("\n")[-2]
+        chance = float(line.split("rootInfo")[1].split()[3])
+        assert chance < 0.1 if colour == "b" else chance > 0.9, rules
+        assert not re.search("scoreLead (-2|2)[0-9]", line)
+
+
+@pytest.mark.slow
+def test_a_pass_that_wins_by_tromp_taylor_decides() -> None:
+    with GtpTalk(weights_file="") as talk:
+        talk.ask(*LEFT, "play b H7", "play w pass", "kata-set-param maxVisits 100")
+        answer = talk.one("kata-search_analyze b 10000 rootInfo true")
+    assert "info move pass visits" in answer
+    assert float(answer.split("rootInfo")[1].split()[3]) == 1.0
+    assert answer.endswith("play pass")

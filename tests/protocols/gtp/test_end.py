@@ -349,6 +349,17 @@ def test_no_pass_while_there_is_something_to_lose(before: Sequence[str], moves: 
     assert re.fullmatch(r"= [A-HJ][1-9]", answer)
 
 
+@pytest.mark.slow
+def test_a_pass_that_the_net_takes_for_unlikely_costs_no_long_look() -> None:
+    """Where all is lost few visits may find it best; to see what it is worth took thousands of visits."""
+    with GtpTalk(weights_file="", nodes_limit=50, move_time=60.0) as talk:
+        talk.ask("boardsize 13", "kata-set-rules japanese", "fixed_handicap 9", "genmove w", "undo")
+        watch = Stopwatch()
+        answers = [talk.one(f"genmove {colour}") for colour in "wbwbw"]
+        assert watch.seconds < 10.0
+    assert "= pass" not in answers
+
+
 CLOSED = (  # 9x9, by Japanese rules: only passes are left
     "E4 E7 E3 C6 F6 F7 G6 C3 D6 C7 D7 D8 C8 B8 C5 B5 B6 B7 E8 C9 G7 D2 E2 F8 B4 C4 D5 A6 B2 B3 C2 G8 H8 D3 D1 A2 "
     "C1 H9 J8 E6 E5 G9 E9 D9 H7 A4 E1 D4 J9 F9 A1 A3 E8 E9 B1 G4 G3 H3 G2 H5 G5 F4 H4 J4 F5 H2 H1 J2 F3 J6 H4 G4 "

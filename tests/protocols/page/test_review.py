@@ -62,6 +62,24 @@ def test_every_position_is_judged_and_a_finished_game_by_the_rules() -> None:
     assert [child.move for child in parent.children] == ["g2g4", judged[2].best[0]], "the better line is a variation"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("rules", "score"), [("chinese", 0.0), ("japanese", 0.0), ("tromp-taylor", 1.0)])
+def test_passes_that_end_a_game_are_judged_without_dead_stones(rules: str, score: float) -> None:
+    """Where the players take them off; white leads."""
+    sheet = Scoresheet("go9")
+    sheet.hold(f"{'3X1O3/' * 2}3X1O1X1/{'3X1O3/' * 6}".rstrip("/") + f" w - 6.5 {rules}", ["pass", "pass"])
+    engine = Engine("go9", EngineOptions(threads=1, hash_mb=16))
+    try:
+        judged = judge_game(engine, sheet, 60)
+    finally:
+        engine.close()
+    assert judged[2].score == score
+    assert bool([*mistakes(sheet, judged)]) == (score == 1.0)
+    if score == 0.0:
+        assert max(value.score for value in judged) < 0.1
+        assert all(value.lead is not None and -9 < value.lead < -4 for value in judged)
+
+
 def test_a_review_does_not_depend_on_the_one_before() -> None:
     engine = Engine("chess", EngineOptions(threads=1, hash_mb=16))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +102,8 @@ def _root(record: Record, start: State) -> Properties:
     properties |= {name: values for name, values in record.tree.more.items() if name not in ("CA", ILLEGAL)}
     texts = dict(zip(("PB", "PW"), record.names, strict=True))
     texts |= {name: record.headers.get(header, "") for name, header in HEADERS.items() if name != "RU"}
+    if "DT" not in properties:  # FF[4]'s form; what a file says stays as it is
+        texts["DT"] = re.sub(r"^(\d{4})[./](\d\d)[./](\d\d)$", r"\1-\2-\3", texts["DT"])
     for name, text in texts.items():
         if text and text_of(properties.get(name, ())) != text:
             properties[name] = (_escaped(text),)
@@ -151,7 +154,7 @@ def opine(node: Node, opinion: Opinion) -> None:
     """Add an opinion as Sabaki reads it: SBKV, Black's chance in per cent, V, Black's lead; BM, DO and TE of moves."""
     result: Properties = {"SBKV": (f"{100 * opinion.score:.2f}",)}
     if opinion.lead is not None:
-        result["V"] = (f"{opinion.lead:.1f}",)
+        result["V"] = (f"{round(opinion.lead, 1) + 0.0:.1f}",)  # + 0.0: no minus before a zero
     if opinion.kind and not node.more.keys() & {"BM", "DO", "IT", "TE"}:
         result |= _ANNOTATIONS[opinion.kind]
     node.more = result | node.more

@@ -67,6 +67,13 @@ def test_nothing_is_lost() -> None:
         assert part in written(record).replace("\n", ""), part
 
 
+def test_dates_of_our_own_are_written_as_the_format_has_them() -> None:
+    ours = Record.of_line(("E5",), "9/9/9/9/9/9/9/9/9 b - 7 chinese")
+    ours.headers["Date"] = "2026.11.29"
+    assert "DT[2026-11-29]" in written(ours)
+    assert "DT[2026.11.29]" in written(read("(;SZ[9]DT[2026.11.29];B[ee])")), "what a file says stays"
+
+
 def test_a_damaged_main_line_keeps_the_rest() -> None:
     record = read("(;SZ[9];B[ee];W[ee]C[said](;B[cc])(;B[dd]))")
     assert (record.moves, record.fault) == (("E5",), "move 2 is illegal")
