@@ -54,7 +54,9 @@ class SessionOptions:
     log_live_stats: bool = setting(False, "With VerboseMoveStats: during the search too.")
     move_time: float = setting(5.0, "Time for a move when the program sets no clock, in seconds.", 0, 3600)
     resign: float = setting(5.0, "Resign when the chance to win stays below this, in per cent; 0 = never.", 0, 50)
-    resign_moves: int = setting(3, "Resign after so many moves in a row look lost, once a quarter of the board's points is played.", 1, 100)
+    resign_moves: int = setting(
+        3, "Resign after so many moves in a row look lost, once a quarter of the board's points is played.", 1, 100
+    )
     opponent: str = setting("", "Who plays against it, as servers and match tools say; changes nothing.")
     log_file: str = setting("", "Append everything read and written, with times, to this file.")
 
