@@ -150,7 +150,7 @@ class Journal:
 def parse_journal(text: str, name: str) -> list[MatchGame]:
     """The games of a journal, each once. Errors: DataError, naming the line that is wrong."""
     games: dict[int, MatchGame] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         try:
             game = MatchGame.from_json(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

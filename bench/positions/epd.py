@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,12 @@ class Task:
     chess960: bool = False
 
     def solved_by(self, move: str | None) -> bool:
-        return move is not None and move not in self.avoided and (not self.best or move in self.best)
+        if move is None:
+            return False
+        board = chess.Board(self.fen, chess960=self.chess960)
+        with contextlib.suppress(ValueError):  # where it is no legal move, it is none of ours
+            move = board.uci(board.parse_uci(move))  # castling, in either form
+        return move not in self.avoided and (not self.best or move in self.best)
 
     @property
     def solution(self) -> str:

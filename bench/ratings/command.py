@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     elif args.markdown:
         print("\n".join(markdown(ratings, scores, elo)))
     else:
-        _show(ratings, scores, elo)
+        _show(ratings, scores, elo, known)
     for player in sorted(left_out):
         others = " or ".join(anchors)
         Console(stderr=True, markup=False).print(f"{player} is left out: no games connect it with {others}")
@@ -147,7 +147,7 @@ def collect(files: Iterable[Iterable[tuple[str, str, int]]]) -> list[PairScore]:
     return [PairScore(a, b, *numbers) for (a, b), numbers in counts.items()]
 
 
-def _show(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float) -> None:
+def _show(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float, known: Mapping[str, float]) -> None:
     table = Table("player", "Elo", "95 %", "games", "score", "better than the next")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -155,7 +155,7 @@ def _show(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float
         points = sum(_points(score, player) for score in scores)
         interval = "anchor" if rating.low == rating.high else f"{rating.low + elo:+.0f} to {rating.high + elo:+.0f}"
         next_player = ratings[place + 1][0] if place + 1 < len(ratings) else None
-        better = "" if next_player is None else _superiority(scores, player, next_player)
+        better = "" if next_player is None else _superiority(scores, player, next_player, known)
         share = f"{100 * points / rating.games:.1f} %"
         table.add_row(Text(player), f"{rating.elo + elo:+.0f}", interval, str(rating.games), share, better)
     Console().print(table)
@@ -183,8 +183,16 @@ def _points(score: PairScore, player: str) -> float:
     return score.losses + 0.5 * score.draws if player == score.b else 0.0
 
 
-def _superiority(scores: list[PairScore], player: str, other: str) -> str:
-    """Likelihood that a player is stronger than another, by all games: their difference relative to ``other``."""
-    rating = rate(scores, other)[player]
+def _superiority(scores: list[PairScore], player: str, other: str, known: Mapping[str, float]) -> str:
+    """Likelihood that a player is stronger than another, by all games: their difference relative to ``other``.
+
+    known: ratings of anchors. Empty where no games connect the two.
+    """
+    if {player, other} <= known.keys():
+        return ""
+    anchors = {name: rating - known[other] for name, rating in known.items() if name != other} if other in known else {}
+    rating = rate(scores, other, anchors).get(player)
+    if rating is None:
+        return ""
     spread = (rating.high - rating.low) / (2 * Z95)
     return f"{100 * normal_cdf(rating.elo / spread):.1f} %" if spread else ""

@@ -18,6 +18,7 @@ from .elo import score_of_elo
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # points a game of a pair of games
 GAME_SCORES = (0.0, 0.5, 1.0)
 _UNSEEN = 1e-3  # games that count as seen of an outcome that was not: no likelihood is infinite
+_MOST_ELO = 2000
 _STEPS = 45  # of bisection
 
 Verdict = Literal["H0", "H1"]
@@ -57,6 +58,8 @@ class Sprt:
     def __post_init__(self) -> None:
         if not (self.elo0 < self.elo1 and 0 < self.alpha < 0.5 and 0 < self.beta < 0.5):
             raise OptionError("an SPRT needs elo0 < elo1, and alpha and beta between 0 and 0.5")
+        if not -_MOST_ELO <= self.elo0 < self.elo1 <= _MOST_ELO:
+            raise OptionError(f"an SPRT decides between differences of {-_MOST_ELO} to {_MOST_ELO} Elo")
 
     @property
     def bounds(self) -> tuple[float, float]:

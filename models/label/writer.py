@@ -14,7 +14,7 @@ FLUSH_SECONDS = 60.0  # most work that a kill can lose, besides the tasks that a
 
 
 class Writer:
-    """Gathers records into shards. What has come for a shard is stored once a minute; a new run goes on with it."""
+    """Gathers records into shards. What has come for a shard is stored once a minute; a new run begins another."""
 
     def __init__(self, folder: Path, shard_positions: int, form: ShardStore, patiently: Patience, each: int) -> None:
         """each: games of a task. BLOCKS: reads what is there. Errors: DataError."""
@@ -33,7 +33,9 @@ class Writer:
             self._number = max(self._number, int(number) + 1 if number.isdigit() else 0)
 
     def add(self, records: Records) -> None:
-        """Take one task. BLOCKS while a shard is written."""
+        """Take one task; one without records leaves nothing. BLOCKS while a shard is written."""
+        if not len(records):
+            return
         if self._shard and records.dtype != self._shard[0].dtype:  # fields that a teacher may give are missing in one
             self._begin_another()
         self._shard.append(records)

@@ -6,8 +6,8 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +79,10 @@ def overrides(args: argparse.Namespace) -> Values:
             raise OptionError(f"--{name.replace('_', '-')} is for --supervised; leave it out for self-play")
     for text in args.set:
         values = merged(values, assignment(text))
+    for section in fields(RunConfig):
+        value = values.get(section.name, {})
+        if section.default_factory is not MISSING and not isinstance(value, Mapping):
+            raise OptionError(f"{section.name} is a section, not {value!r}; set {section.name}.NAME=VALUE")
     return used_settings(values)
 
 
@@ -114,7 +118,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         return begun(game_name(args), over, args.preset), []
     earlier = used_settings(read_config(folder / "config.json").get("run", {}))
     for flag, value in (("preset", args.preset), ("game", game_name(args))):
-        if flag in args.given and earlier and earlier.get(flag) != value:
+        given = flag in args.given or (flag == "game" and "size" in args.given and not boards)
+        if given and earlier and earlier.get(flag) != value:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {value}; give another --out")
     return resumed(folder, merged(over, {"boards": boards}) if boards else over)
 

@@ -35,7 +35,10 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint, then remove all but the newest KEPT. Returns the JSON file's path."""
+    """Write a checkpoint, then remove all but the newest KEPT up to it. Returns the JSON file's path.
+
+    Those of later steps stay: they are damaged, and the run goes on from one before them.
+    """
     stem = folder / f"step-{checkpoint.step:08d}"
     content = safetensors.torch.save({name: tensor.contiguous() for name, tensor in checkpoint.tensors.items()})
     write_atomically(stem.with_suffix(".safetensors"), content)
@@ -43,7 +46,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     body = {"format": FORMAT, "step": checkpoint.step, "sha256": digest, "state": checkpoint.state}
     text = json.dumps({"checksum": _checksum(body), **body}, indent=1)
     write_atomically(stem.with_suffix(".json"), text.encode())
-    for old in _stems(folder)[KEPT:]:
+    for old in [each for each in _stems(folder) if each.name <= stem.name][KEPT:]:
         old.with_suffix(".json").unlink(missing_ok=True)
         old.with_suffix(".safetensors").unlink(missing_ok=True)
     return stem.with_suffix(".json")

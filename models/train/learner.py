@@ -202,6 +202,7 @@ class Learner:
         count = min(len(data), limit or len(data))
         chosen = np.linspace(0, len(data) - 1, count).astype(np.int64)
         sums: defaultdict[str, float] = defaultdict(float)
+        known: defaultdict[str, float] = defaultdict(float)  # positions of which the truth is known, where not of all
         for start in range(0, count, 512):
             batch = TorchBatch.of(data.batch(chosen[start : start + 512]), self.device)
             with self.autocast():
@@ -220,11 +221,14 @@ class Learner:
             sums["value"] += losses["value"].item() * len(best)
             sums["result_error"] += (outcome - batch.z).square().sum().item() / 4
             sums["teacher_error"] += (outcome - (batch.wdl[:, 0] - batch.wdl[:, 2])).square().sum().item() / 4
-            if "ownership" in losses:
+            if "ownership" in losses and batch.ownership is not None:
                 sums["ownership"] += losses["ownership"].item() * len(best) / 4
+                known["ownership"] += batch.ownership.isfinite().float().mean().item() * len(best)
             if "score" in outputs and batch.score is not None:
                 sums["score"] += (outputs["score"][:, 0] - batch.score).abs().nan_to_num(0).sum().item()
-        return Measured(**{name: total / count for name, total in sums.items()}, positions=count, board=data.board)
+                known["score"] += batch.score.isfinite().sum().item()
+        means = {name: total / max(known.get(name, count), 1) for name, total in sums.items()}
+        return Measured(**means, positions=count, board=data.board)
 
     # ---- saving and going on
 

@@ -115,6 +115,7 @@ class PageSession(Session[PageEngine]):
         self._later: list[tuple[Step, int]] = []  # what needs the engine, and waits for that; bytes of each
         self._stops = 0  # that were asked for
         self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
+        self._reporting = threading.Lock()  # held to change it
         self.enqueue(Step(work=self._greet))
         self.post(self.advance)
 
@@ -423,7 +424,9 @@ class PageSession(Session[PageEngine]):
         if info.message is not None:
             self._from_search(self._note, request, info.message)
             return
-        waiting, self._latest = self._latest is not None, (info, self._states())
+        latest = info, self._states()
+        with self._reporting:
+            waiting, self._latest = self._latest is not None, latest
         if not waiting:
             self._from_search(self._send_report, request)
 
@@ -435,7 +438,8 @@ class PageSession(Session[PageEngine]):
         self.post(partial(event, *about))
 
     def _send_report(self, request: Request) -> None:
-        waiting, self._latest = self._latest, None
+        with self._reporting:
+            waiting, self._latest = self._latest, None
         if waiting is not None and request is self._request:
             info, states = waiting
             fields = report.of_search(info, self._write)

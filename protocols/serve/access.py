@@ -27,14 +27,14 @@ class AccessCheck:
     local: bool = True  # only this machine's programs connect: by such a name of it, lest a page's own name leads here
 
     def pass_through(self, headers: Mapping[str, str], hosts: Sequence[str], address: str, token: str) -> str:
-        """The identity of the client. ``hosts``: all Host headers; ``token``: of the URL. Errors: DoorError."""
+        """The identity of the client. ``hosts``: all Host headers; ``token``: of the URL. Errors: AccessError."""
         if len(hosts) != 1 or not _is_host(hosts[0]):
             raise AccessError(400, "send exactly one Host header")
         host = hosts[0].lower()
         if self.local and not loopback(urlsplit(f"//{host}").hostname or ""):
             raise AccessError(421, "this server answers to localhost only: start it with --host for other names")
         origin = headers.get("origin")
-        if origin is not None and origin not in self.origins and urlsplit(origin).netloc.lower() != host:
+        if origin is not None and origin not in self.origins and _host_of(origin) != host:
             raise AccessError(403, "this page's origin is not allowed: the server's --origin names others")
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
@@ -45,6 +45,13 @@ class AccessCheck:
             raise AccessError(401, str(error), error.seconds) from None
         except RefusedError:
             raise AccessError(401, "this server asks for a token: Authorization: Bearer TOKEN") from None
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _is_host(host: str) -> bool:

@@ -100,7 +100,7 @@ class Web:
     # ------------------------------------------------------------------ the door
 
     def _enter(self, request: HTTPConnection) -> tuple[str, str]:
-        """The client's identity and address. Errors: DoorError."""
+        """The client's identity and address. Errors: AccessError."""
         token = request.path_params.get("token") or request.query_params.get("token", "")
         address = plain(request.client.host) if request.client else ""
         return self._access.pass_through(request.headers, request.headers.getlist("host"), address, token), address
@@ -229,7 +229,7 @@ async def _pass_out(link: socket.socket, web: WebSocket) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """Errors: DoorError for a body that is too long, or too slow."""
+    """Errors: AccessError for a body that is too long, or too slow."""
     announced = request.headers.get("content-length", "0")
     body = bytearray()
     try:

@@ -8,6 +8,7 @@ import doctest
 import importlib
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from xml.etree import ElementTree as ET
 
 import chess
 import chess.pgn
+import chess.variant
 import pytest
 import shogi
 
@@ -180,6 +182,8 @@ def test_a_position_is_what_python_chess_says() -> None:
     assert az.Position.of(board).text == position.text
     assert az.Position.of(board).moves == position.moves
     assert az.Position.of(position) is position
+    with pytest.raises(TypeError, match="AtomicBoard is no board of chess"):
+        az.Position.of(chess.variant.AtomicBoard())
 
 
 def test_play_leaves_the_position_as_it_was() -> None:
@@ -264,6 +268,9 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         (lambda: LOOSE.Limits(nodes=2.5), "nodes is 2.5; it must be a whole number"),
         (lambda: LOOSE.Limits(visits=0), "nodes must be more than 0, not 0"),
         (lambda: LOOSE.Limits(time=-1), "seconds must be more than 0"),
+        (lambda: LOOSE.Limits(time=math.inf), "leave it out for no limit"),
+        (lambda: LOOSE.Limits(clock=(60.0, math.inf)), "clock must be seconds from 0 on"),
+        (lambda: LOOSE.Limits(clock=(-1, 60)), "clock must be seconds from 0 on"),
         (lambda: LOOSE.Limits(seconds="1"), "seconds is '1'; it must be a number"),
         (lambda: LOOSE.Limits(nodes=5, visits=6), "nodes and visits are the same"),
         (lambda: LOOSE.Limits(clock=60.0), "clock is 60.0; it must be the seconds of both players"),

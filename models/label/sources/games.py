@@ -70,6 +70,12 @@ class PlayedGames(Source):
             raise OptionError(
                 f"--openings: a record holds an opening of {counted(job.form.longest_opening, 'move')} at most"
             )
+        plies = self.max_plies or job.form.max_plies
+        if max(self.openings) >= plies:
+            raise OptionError(
+                f"games end after {counted(plies, 'move')}, and an opening of --openings has "
+                f"{max(self.openings)}: give more --max-plies, or shorter openings"
+            )
         return replace(self, begun_at=read_starts(job.game, self.starts))
 
     def open(self, job: Job) -> Labelling:

@@ -128,6 +128,8 @@ class Searcher:
             if records is not None:
                 records["game"] = number * BEGUN + search
                 tasks.append(records)
+        if not tasks:
+            return np.zeros(0, self._shards.dtype)
         result = last_first(np.concatenate(tasks))
         draw_results(self._shards, result, random)
         return result

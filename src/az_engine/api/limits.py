@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import InitVar, dataclass
 from typing import Any
 
@@ -46,6 +47,8 @@ class Limits:
             value = getattr(self, name)
             if value is not None:
                 check_kind(name, value, kind)
+            if value is not None and math.isinf(value):
+                raise OptionError(f"{name} must be a number, not {value}; leave it out for no limit")
             if value is not None and not value > 0 and (name != "increment" or value):
                 raise OptionError(f"{name} must be more than 0, not {value}")
         clock: Any = self.clock
@@ -54,6 +57,8 @@ class Limits:
                 raise OptionError(f"clock is {clock!r}; it must be the seconds of both players, as in (60, 60)")
             for seconds in clock:
                 check_kind("clock", seconds, float)
+                if not 0 <= seconds < math.inf:
+                    raise OptionError(f"clock must be seconds from 0 on, not {seconds}")
         check_moves(self.moves)
 
     @property

@@ -99,6 +99,8 @@ class Position:
             return source
         module = type(source).__module__.partition(".")[0]
         if module == "chess" and hasattr(source, "root"):
+            if getattr(source, "uci_variant", None) != "chess":
+                raise TypeError(f"{type(source).__name__} is no board of chess, or of a variant that is not played")
             root = source.root().fen(shredder=source.chess960, en_passant="fen")
             start = None if root == type(source)().fen() else root
             moves = [move.uci() for move in source.move_stack]

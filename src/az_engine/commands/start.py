@@ -9,6 +9,7 @@ import stat
 import sys
 import urllib.request
 import webbrowser
+from http.client import HTTPException
 from urllib.error import URLError
 
 from ..engine.errors import OptionError
@@ -63,7 +64,7 @@ def _shows_the_page(address: str) -> bool:
     try:
         with urllib.request.urlopen(address, timeout=_LOOK_S) as answer:
             return _TITLE in answer.read(1 << 14)
-    except (URLError, OSError, ValueError):
+    except (URLError, HTTPException, OSError, ValueError):  # something else listens there
         return False
 
 

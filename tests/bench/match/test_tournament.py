@@ -75,6 +75,8 @@ def test_a_journal_says_everything(tmp_path: Path) -> None:
     assert games == [MatchGame.from_json(json.loads(json.dumps(game.to_json()))) for game in match.finished]
     assert [game.moves for game in games] == [game.moves for game in match.finished]
     assert [game.fault for game in games] == ["crash"] * 4
+    odd = json.dumps({**games[0].to_json(), "opening": "one\u2028two\x85three"}, ensure_ascii=False)
+    assert len(parse_journal(f"{odd}\n", "x")) == 1, "some characters end lines of other programs"
     for text in ("nonsense\n", "[]\n", "{}\n", '{"number": 1}\n'):
         with pytest.raises(DataError, match="line 1 is no game"):
             parse_journal(text, "x")

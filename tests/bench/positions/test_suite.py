@@ -35,7 +35,9 @@ def test_operations_become_moves(tmp_path: Path) -> None:
     assert not free.solved_by("d2d4")
     assert (castles.name, castles.avoided) == ("5", frozenset({"e1g1", "e1d1"}))
     assert castles.solved_by("e1c1")
+    assert castles.solved_by("e1a1"), "as engines write it once another task is of Chess960"
     assert not castles.solved_by("e1g1")
+    assert not castles.solved_by("e1h1")
     assert not castles.solved_by(None)
     assert (mate.solution, castles.solution) == ("Qxf7#", "not Kd1, O-O")
     assert [castles.san(move) for move in ("e1c1", None, "soon")] == ["O-O-O", "no move", "soon"]

@@ -120,6 +120,14 @@ def test_results_of_different_games_are_not_pooled(tmp_path: Path, capsys: pytes
     assert "no finished games" in capsys.readouterr().err
 
 
+def test_anchors_that_no_games_connect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "games.pgn"
+    file.write_text(pgn([("A", "B", 1), ("A", "B", 0), ("C", "D", 1), ("C", "D", 0)]))
+    assert main(["rate", str(file), "--anchor", "A=100", "--anchor", "C=50"]) == 0
+    rows = capsys.readouterr().out
+    assert all(name in rows for name in "ABCD")
+
+
 def test_what_cannot_be_rated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "games.pgn"
     file.write_text(pgn([("A", "B", 1)]))

@@ -17,7 +17,7 @@ def test_bounds_and_arguments() -> None:
     assert (low, high) == pytest.approx((-math.log(19), math.log(19)))
     assert parse_sprt("0,10") == Sprt(0, 10, 0.05, 0.05)
     assert parse_sprt("-5,0,0.1,0.02") == Sprt(-5, 0, 0.1, 0.02)
-    for text in ("", "0", "10,0", "0,10,0.6", "0,x", "0,1,0.05,0.05,1"):
+    for text in ("", "0", "10,0", "0,10,0.6", "0,x", "0,1,0.05,0.05,1", "0,inf", "0,20000", "-200000,0"):
         with pytest.raises(OptionError):
             parse_sprt(text)
 

@@ -53,6 +53,13 @@ def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         store.flush()
 
 
+def test_a_task_without_records_leaves_nothing(tmp_path: Path) -> None:
+    store = writer_of(tmp_path)
+    store.add(RECORDS[:0])
+    store.flush()
+    assert not [*tmp_path.glob("*.npz")]
+
+
 def test_a_kill_loses_a_minute_at_most_and_shards_are_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard that is not full is stored again and again under its name, until it is."""
     monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)

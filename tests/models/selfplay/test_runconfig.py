@@ -155,6 +155,7 @@ def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:
         (["--set", "selfplay.visits=many"], "selfplay.visits is 'many'; it must be of type int"),
         (["--set", "selfplay.visits=true"], "must be of type int"),
         (["--set", "selfplay=3"], "selfplay is a section"),
+        *((["--set", f"{name}=3"], f"{name} is a section") for name in ("machine", "net", "learner", "boards")),
         (["--set", "learner.schedule=cosinus"], "learner.schedule is 'cosinus'; it must be one of"),
         (["--set", "learner.rat=1.0"], "did you mean learner.rate"),
         (["--set", "visits"], "write section.name=value"),

@@ -535,3 +535,18 @@ def test_impossible_settings_are_refused(tmp_path: Path) -> None:
 def test_the_order_of_positions_depends_on_the_seed_alone() -> None:
     assert np.array_equal(batch_indices(100, 8, 1, 20), batch_indices(100, 8, 1, 20))
     assert not np.array_equal(batch_indices(100, 8, 1, 20), batch_indices(100, 8, 2, 20))
+
+
+def test_checkpoints_of_later_steps_that_are_damaged_do_not_displace_new_ones(tmp_path: Path) -> None:
+    """A copy of an older one was put back, as the sentence about damaged ones advises."""
+    for step in (700, 800, 900):
+        checkpoint.save(tmp_path, checkpoint.Checkpoint(step, {}, {}))
+    for path in tmp_path.glob("*.json"):
+        path.write_text("damaged")
+    for step in (500, 600, 601, 602):
+        checkpoint.save(tmp_path, checkpoint.Checkpoint(step, {}, {}))
+    newest = checkpoint.load_newest(tmp_path, lambda problem: None)
+    assert newest is not None
+    assert newest.step == 602
+    assert len([*tmp_path.glob("step-000006*.json")]) == 3
+    assert not (tmp_path / "step-00000500.json").exists()

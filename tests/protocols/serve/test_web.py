@@ -196,6 +196,7 @@ def test_at_the_end_every_session_gets_its_move(tmp_path: Path) -> None:
         ({"origin": "https://evil.example"}, 403),
         ({"origin": "http://localhost:1"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
         ({"origin": ""}, 403),
     ],
 )
