@@ -464,7 +464,7 @@ class Engine:
         if options.nodes_limit:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
         if options.elo is not None:
-            params, visits = limit_strength(params, options.elo, visits, len(line))
+            params, visits = limit_strength(params, options.elo, visits)
         if self._seat is not None:
             small = visits is not None and visits <= _SMALL
             self._seat.weight = 4.0 if limits.clocked or small else 2.0

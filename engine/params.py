@@ -67,7 +67,7 @@ class SearchParams:
     temperature: float = setting(
         0.0, "Variety of play: 0 = always the most visited move, 1 = in proportion to the visits.", 0, 10
     )
-    seed: int = setting(0, "Seed of everything random.", 0, 2**53)
+    seed: int = setting(0, "Seed of everything random; with 0 a temperature draws other moves each time.", 0, 2**53)
     smart_pruning: bool = True  # stop early when the best move can no longer change
 
 

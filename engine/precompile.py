@@ -178,8 +178,9 @@ def _explore(search: Search, line: State) -> None:
 
 def _use(game: Game, tree: Tree, line: State) -> None:
     """Read the tree and go on to the root's best move, as after a search."""
-    move = RootView(game, tree, line).choose(0.0, 0)
-    assert move is not None
+    edge = RootView(game, tree, line).choose(0.0, 0)
+    assert edge is not None
+    move = int(tree.edges[edge]["move"])
     tree.depths()
     tree.settle([move], WIN)
     tree.root = tree.child(0, move)

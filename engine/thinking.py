@@ -130,7 +130,7 @@ class Thinking:
 
     def ponderhit(self) -> None:
         """Let the clocks run from now on; returns at once."""
-        if self._limits.ponder and not self._released.is_set():
+        if self._limits.ponder and not self._limits.infinite and not self._released.is_set():
             self._clock.restart()
             self._released.set()
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .base import Game, State
 from .book import BookReader
 from .capabilities import Tablebase
+from .outcome import DRAW, LOSS
 
 NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
 _NEAR = 3  # men more than the tables have, so that leaves of the search may be found in them
@@ -72,4 +73,15 @@ class Databases:
             return None, None
         tables.hits = 0
         ranked = tables.rank_moves(line, moves)
-        return tables, None if ranked is None else dict(zip(moves.tolist(), ranked, strict=True))
+        if ranked is None:
+            return tables, None
+        return tables, _with_draws(game, line, dict(zip(moves.tolist(), ranked, strict=True)))
+
+
+def _with_draws(game: Game, line: State, known: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """What tables know of moves, where those that repeat a position too often are draws: tables see no history."""
+    drawn = {move for move, (code, _) in known.items() if code != DRAW and game.outcome(game.play(line, move)) == DRAW}
+    if not drawn:
+        return known
+    above = 1 + 2 * max((rank for code, rank in known.values() if code == LOSS), default=-1)
+    return {m: (DRAW, above) if m in drawn else (code, 2 * rank) for m, (code, rank) in known.items()}

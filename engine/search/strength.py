@@ -13,8 +13,8 @@ _ELO_PER_DOUBLING = 140.0
 _LEAST_VISITS = 16  # fewer leave too few moves to choose from
 
 
-def limit_strength(params: SearchParams, elo: int, visits: int | None, plies: int) -> tuple[SearchParams, int]:
-    """Search settings and visits for a rating in [LOWEST, HIGHEST]; ``plies`` varies the random choice by move.
+def limit_strength(params: SearchParams, elo: int, visits: int | None) -> tuple[SearchParams, int]:
+    """Search settings and visits for a rating in [LOWEST, HIGHEST].
 
     Visits halve for every _ELO_PER_DOUBLING points below _FULL, down to _LEAST_VISITS; below 1800 the move is drawn
     with a rising temperature. Mates have to be found by the search alone. Fitted by eye to games of the first embedded
@@ -24,4 +24,4 @@ def limit_strength(params: SearchParams, elo: int, visits: int | None, plies: in
     allowed = max(_LEAST_VISITS, round(_FULL_VISITS / 2.0**doublings))
     temperature = max(0.0, (1800.0 - elo) / 1500.0)
     chosen = min(visits, allowed) if visits is not None else allowed
-    return replace(params, mate_plies=0, temperature=temperature, seed=params.seed * 1_000_003 + plies), chosen
+    return replace(params, mate_plies=0, temperature=temperature), chosen

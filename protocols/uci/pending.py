@@ -42,8 +42,9 @@ class PendingGo:
         first, second = (t if t is None else t - waited for t in limits.time)
         # Time that the clock did not have comes off the byoyomi.
         beyond = max((min(-t, waited) for t in (first, second) if t is not None and t < 0), default=0)
-        movetime = limits.movetime if limits.movetime is None else limits.movetime - waited
-        return replace(limits, time=(first, second), byoyomi=max(limits.byoyomi - beyond, 0), movetime=movetime)
+        movetime, rtime = (t if t is None else t - waited for t in (limits.movetime, limits.rtime))
+        byoyomi = max(limits.byoyomi - beyond, 0)
+        return replace(limits, time=(first, second), byoyomi=byoyomi, movetime=movetime, rtime=rtime)
 
     def final_report(self, best: BestMove, move: str) -> ThinkingInfo:
         """The report before the answer: the last one, brought up to what the search ended with."""

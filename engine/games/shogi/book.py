@@ -136,7 +136,7 @@ def _tempered(x: int) -> int:
 
 
 def _number(word: str) -> int:
-    return int(word) if word.lstrip("-").isdecimal() and len(word) < 12 else 0
+    return int(word) if re.fullmatch("-?[0-9]{1,11}", word) else 0
 
 
 def _turned_hands(hands: str) -> str:

@@ -233,7 +233,7 @@ class RootView:
 
     def answer(self, temperature: float, seed: int, averages: Averages | None = None) -> Line | None:
         """The principal variation that begins with the move to play, see :meth:`choose`; None without edges."""
-        edge = self._chosen(temperature, seed)
+        edge = self.choose(temperature, seed)
         return None if edge is None else self._line_of(edge, averages)
 
     def mating_line(self, moves: list[int], mate: int) -> Line:
@@ -321,11 +321,10 @@ class RootView:
         return tuple(sorted(stats, key=lambda s: (s.visits, s.prior)))
 
     def choose(self, temperature: float, seed: int) -> int | None:
-        """The move to play: the best one, or drawn with probability ~ N^(1/temperature); None without edges."""
-        edge = self._chosen(temperature, seed)
-        return None if edge is None else int(self._tree.edges[edge]["move"])
+        """The edge of the move to play: of the best, or drawn with probability ~ N^(1/temperature); None without edges.
 
-    def _chosen(self, temperature: float, seed: int) -> int | None:
+        seed: 0 = another draw each time; else the same at the same ply.
+        """
         tree = self._tree
         first = int(tree.nodes[tree.root]["first_edge"])
         edges, children = tree.children_of(tree.root)
@@ -342,5 +341,6 @@ class RootView:
         if weights.sum() == 0:
             return choice
         weights = (weights / weights.max()) ** (1.0 / temperature)
-        picked = np.random.default_rng(seed).choice(len(weights), p=weights / weights.sum())
+        random = np.random.default_rng((seed, int(self._line[-1]["ply"])) if seed else None)
+        picked = random.choice(len(weights), p=weights / weights.sum())
         return first + int(picked)

@@ -53,6 +53,6 @@ JKF = RecordFormat(
     None,
     holds=_CONTENTS - {"fractions"},
     keeps=_WORDS,
-    also_lost=csa_writer.lost,
+    also_lost=jkf.lost,
     opine=opinions.in_kif,
 )

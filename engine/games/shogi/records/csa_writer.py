@@ -7,8 +7,8 @@ import re
 from ....errors import PositionError
 from ....records.record import ILLEGAL, Ending, Node, Record
 from .. import notation
-from ..rules import DROPS
-from ..state import BLACK, HELD
+from ..rules import DROPS, PROMOTES
+from ..state import BLACK, HELD, PROMOTED
 from .kif_writer import headers_of, one_line
 from .reader import usual_end
 from .replay import Replay, code_of
@@ -75,7 +75,8 @@ def move_text(replay: Replay, node: Node) -> str:
         to, source = code & 127, code >> 7 & 127
         piece = source - DROPS + 1 if source >= DROPS else int(replay.state["board"][source]) & 15
         if not piece:
-            raise PositionError(f"{node.move} moves no man")
+            raise PositionError(f"{node.move} moves no piece")
+        piece |= PROMOTED if code & PROMOTES else 0
         return f"{sign}{'00' if source >= DROPS else _name(source)}{_name(to)}{CODES[piece - 1]}"
     code = replay.play_usi(node.move)
     to, source = code & 127, code >> 7 & 127

@@ -276,6 +276,21 @@ def _clock(seconds: float) -> dict[str, int]:
     return {"m": int(seconds) // 60, "s": int(seconds) % 60}
 
 
+def lost(record: Record) -> list[str]:
+    """What JKF cannot say of a record, beside what its format lists: its ends are those of CSA."""
+    line = list(record.tree.line())
+    turn = (
+        Replay.of(record.tree.position).turn + sum(bool(node.move) and ILLEGAL not in node.more for node in line)
+    ) % 2
+    end = line[-1].end or usual_end(record.reason, record.result, turn)
+    if end is None:
+        return []
+    special = _special(end, line[-1].more.get("CSA", ("",))[0], turn)
+    if special.startswith(("+", "-")) or CSA_ENDINGS.get(special) == end:
+        return []
+    return csa_writer.lost(record) or [f"end by {end[0]}, which is written as {special}"]
+
+
 def _special(end: Ending, word: str, turn: int) -> str:
     statement = csa_writer.statement(end, word, turn)
     return statement.removeprefix("%") or ("TORYO" if end[1] == -1 else "HIKIWAKE" if end[1] == 0 else "CHUDAN")

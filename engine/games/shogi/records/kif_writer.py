@@ -56,6 +56,7 @@ def lines_with_variations(tree: Node) -> Iterator[tuple[int, Node]]:
 class _Writer:
     def __init__(self, record: Record, *, numbered: bool) -> None:
         self._record, self._numbered = record, numbered
+        self._summed: list[Node] = []  # ends that a summary tells, not a line of a move
         self._replay = Replay.of(record.tree.position)
         self._lines: list[str] = []
         self._words: list[str] = []  # of a line of KI2
@@ -161,11 +162,12 @@ class _Writer:
 
     def _end(self, ply: int, node: Node, end: Ending) -> None:
         word = node.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, self._sayable(end))
-        if self._numbered:
+        if self._numbered and (word or end[1] != 1):
             word = word or ("投了" if end[1] == -1 else "引き分け" if end[1] == 0 else "中断")
             self._lines.append(self._timed(ply, word, node))
-        else:
+        else:  # no line of a move says that who is to move has won
             self._flush()
+            self._summed.append(node)
             ours = "KIF" in node.more
             self._lines.append(f"まで{ply}手で{word}" if ours else self._summary(ply, self._sayable(end), word))
 
@@ -179,7 +181,7 @@ class _Writer:
         last = list(record.tree.line())[-1]
         turn = self._replay.turn
         end = last.end or usual_end(record.reason, record.result, turn)
-        if end is None or (last.end is not None and not self._numbered):  # the node has said it
+        if end is None or any(node is last for node in self._summed):  # the node has said it
             return
         reason, points = self._sayable(end)
         if last.end is None and self._numbered:
@@ -198,7 +200,7 @@ class _Writer:
         side = self._sides[not first]
         how = {"declaration": "入玉勝ち", "illegal move": "反則勝ち", "forfeit": "不戦勝ち"}.get(reason, "勝ち")
         why = {"time": "時間切れにより", "mate": "詰みにより", "disconnection": "切断により"}.get(reason, "")
-        why = "" if self._numbered else why  # the move's line has said it
+        why = "" if self._numbered and word else why  # the move's line has said it
         return f"まで{plies}手で{why}{side}の{how}"
 
 

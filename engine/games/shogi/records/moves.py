@@ -19,7 +19,7 @@ _MOVE = re.compile(
 _LETTERS = "PLNSBRGK"
 _WESTERN = re.compile(
     r"(?P<promoted>\+(?![GK]))?(?P<man>[PLNSGBRK])(?P<way>[-x*]?)(?P<file>[1-9])(?P<rank>[1-9a-i])(?P<how>[+=]?)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 
 
@@ -61,7 +61,7 @@ def read_move(line: State, text: str) -> str:
     if western:
         piece = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
         how = {"+": "成", "=": "不成", "": ""}[western["how"]]
-        rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"]))
+        rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"].lower()))
         text = f"{western['file']}{rank}{piece}{'打' if western['way'] == '*' else how}"
     replay = Replay(line)
     try:

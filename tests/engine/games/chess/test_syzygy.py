@@ -15,6 +15,7 @@ import pytest
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
 from az_engine.engine.games.chess.syzygy import BUNDLED_TABLES, SyzygyTables
+from az_engine.engine.games.databases import Databases
 from az_engine.engine.games.outcome import DRAW, LOSS, WIN
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
@@ -190,3 +191,26 @@ def test_leaves_are_looked_up(engine: Engine) -> None:
     assert best.lines[0].wdl.win == 1.0
     assert best.lines[0].mate is None
     assert len(best.lines[0].pv) >= 1
+
+
+@pytest.mark.parametrize(
+    ("root", "moves", "drawn"),
+    [
+        ("4k3/R7/8/8/8/8/8/4K3 b - - 0 1", "e8f8 a7a1 f8e8 a1a7 e8f8 a7a1 f8e8", "a1a7"),  # the best one for the tables
+        ("4k3/8/8/8/8/8/r7/4K3 w - - 0 1", "e1f1 a2a8 f1e1 a8a2 e1f1 a2a8 f1e1 a8a2 e1f1 a2a8", "f1e1"),
+    ],
+)
+def test_a_move_that_repeats_a_position_too_often_is_a_draw(root: str, moves: str, drawn: str) -> None:
+    """Which tables do not see: it is worse than a win, and better than a loss."""
+    line, databases = GAME.parse_position(root)[0], Databases()
+    databases.open_tables(GAME, "", most_pieces=7, rule50=True)
+    for move in moves.split():
+        line = GAME.play(line, GAME.parse_move(line, move))
+    known = databases.at_root(GAME, line, GAME.legal_moves(line))[1]
+    assert known is not None
+    code, rank = known.pop(GAME.parse_move(line, drawn))
+    assert code == DRAW
+    others = {(other == WIN) - (other == LOSS): place for other, place in known.values()}
+    assert all(place > rank for side, place in others.items() if side > 0)
+    assert all(place < rank for side, place in others.items() if side < 0)
+    assert others

@@ -232,3 +232,32 @@ def test_ki2_tells_every_move_from_the_others() -> None:
             written += 1
             board.push_usi(word)
     assert same > 0.97 * written, f"{same} of {written}"
+
+
+@pytest.mark.parametrize(
+    ("end", "result", "reason"),
+    [
+        ("まで1手で後手の勝ち\n*good game", -1, "resignation"),
+        ("まで1手で時間切れにより後手の勝ち", -1, "time"),
+        ("まで1手で切断により先手の勝ち", 1, "disconnection"),
+        ("まで1手で切断により後手の勝ち", -1, "disconnection"),
+        ("2 不戦勝", -1, "forfeit"),
+        ("2 時間切れ\nまで1手で時間切れにより先手の勝ち", 1, "time"),
+    ],
+)
+def test_results_come_back_whoever_has_won(end: str, result: int, reason: str) -> None:
+    record = read(KIF, f"手合割：平手\n1 ７六歩(77)\n{end}\n")
+    assert (record.result, record.reason) == (result, reason)
+    for form in (KIF, KI2):
+        assert form.write is not None
+        again = read(form, form.write(record))
+        assert (again.result, again.reason) == (result, reason), form.name
+        assert [node.comment for node in again.tree.line()] == [node.comment for node in record.tree.line()]
+    assert JKF.write is not None
+    again = read(JKF, JKF.write(record))
+    assert ((again.result, again.reason) == (result, reason)) == (not JKF.lost(record)), "what it cannot say is told"
+
+
+def test_an_illegal_promotion_is_written_as_it_was() -> None:
+    assert CSA.write is not None
+    assert "+8877UM" in CSA.write(read(CSA, "V2.2\nPI\n+\n+8877UM\n%ILLEGAL_MOVE\n"))

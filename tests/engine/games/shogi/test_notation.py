@@ -174,3 +174,16 @@ def test_moves_in_kanji_are_those_of_ki2_and_are_read_again() -> None:
             line = GAME.play(line, move)
             replay.play(move)
     assert same > 5
+
+
+@pytest.mark.parametrize("text", ["P-7f", "P-7F", "p-7F", "K-5H", "P-76"])
+def test_moves_in_western_letters_of_any_case(text: str) -> None:
+    line = GAME.initial()
+    move = GAME.parse_move(line, "5i5h" if text.startswith("K") else "7g7f")
+    assert GAME.read_move(line, text) == move
+
+
+@pytest.mark.parametrize("text", ["N*5B", "K-5J", "P-7\u0131"])
+def test_moves_in_western_letters_that_are_none(text: str) -> None:
+    with pytest.raises(IllegalMoveError):
+        GAME.read_move(GAME.initial(), text)

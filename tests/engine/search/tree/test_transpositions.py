@@ -204,8 +204,9 @@ def test_the_next_search_keeps_what_lies_below_its_root(kept: bool) -> None:
         assert tree.nodes[tree.root]["n"] >= 1000
         check(tree, line, fresh=False)
         for _ in range(2):
-            move = RootView(CHESS, tree, line).choose(0.0, 0)
-            assert move is not None
+            edge = RootView(CHESS, tree, line).choose(0.0, 0)
+            assert edge is not None
+            move = int(tree.edges[edge]["move"])
             node, line = tree.child(tree.root, move), CHESS.play(line, move)
             assert node >= 0
             tree.root = follow(tree.nodes, node)

@@ -116,3 +116,15 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
     assert root["w"] == -1.0
     (line,) = RootView(CHESS, tree, CHESS.initial()).lines(1)
     assert line.mate == -1
+
+
+def test_a_temperature_draws_other_moves_each_time_or_as_the_seed_says() -> None:
+    line, tree = CHESS.initial(), Tree(1 << 22)
+    Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(mate_plies=0), line, visits=400).run(lambda: False)
+    view, later = (
+        RootView(CHESS, tree, states) for states in (line, CHESS.play(line, int(CHESS.legal_moves(line)[0])))
+    )
+    assert len({view.choose(1.0, 0) for _ in range(40)}) > 3
+    assert len({view.choose(1.0, 7) for _ in range(5)}) == 1
+    assert len({seen.choose(1.0, seed) for seed in range(1, 9) for seen in (view, later)}) > 3, "by ply, too"
+    assert {view.choose(0.0, seed) for seed in range(5)} == {view.choose(0.0, 0)}
