@@ -1,7 +1,7 @@
 """When to stop thinking: seconds for a move, and the stopwatch to compare them with.
 
-This is the only module of the engine that reads the time. :func:`budget` is a pure function of the protocol's limits;
-the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.should_stop` between batches.
+:func:`budget` is a pure function of the protocol's limits; the search measures itself with a :class:`Stopwatch` and
+compares that with :meth:`Budget.allowed` between batches.
 
 Two figures bound a move. Normally *optimum* is spent: an even share of the time left over the moves still expected.
 *maximum* is never exceeded; a search whose best move is being overtaken continues towards it, with the time saved by

@@ -89,10 +89,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One principal variation. ``mate`` is in full moves: positive when the side to move mates, negative when mated."""
+    """One principal variation."""
 
     cp: int  # centipawns, side to move's view
-    mate: int | None
+    mate: (
+        int | None
+    )  # in full moves: positive when the side to move mates, negative when it will be mated, 0 when it is
     wdl: Wdl
     visits: int  # N of the line's first move
     prior: float  # P of the line's first move

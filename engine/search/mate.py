@@ -118,8 +118,8 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
     while left > 0:
         after = game.play(line, last)
         if left % 2:
-            ownerships, move = _mate_after(game, line, last, left)
-            left = ownerships - 1
+            plies_left, move = _mate_after(game, line, last, left)
+            left = plies_left - 1
         else:  # a defence after which the kernel finds no mate any more, as by a repetition, is left out
             left, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
         if left < 0:

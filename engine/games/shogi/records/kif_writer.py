@@ -78,10 +78,10 @@ class _Writer:
                     self._finish(at)
                     ended = True
                 self._flush()
-                self._lines += ["", f"変化：{ply + 1}手"]
+                self._lines += ["", f"変化：{ply + 1}手", *_remarks(node.before)]
             self._replay.back_to(ply)
             del self._spent[ply + 1 :]
-            self._node(ply, node)
+            self._node(ply, node, begins=id(node) in starts)
             at = ply + bool(node.move)
         if not ended:
             self._finish(at)
@@ -105,17 +105,18 @@ class _Writer:
         self._lines += [f"{side}：{one_line(name)}" for side, name in sides] if named else []
         self._lines += ["手数----指手---------消費時間--"] if self._numbered else [""]
 
-    def _remark(self, node: Node) -> None:
+    def _remark(self, node: Node, *, before: bool = True) -> None:
         """The comments of a node and its bookmarks."""
-        comment = "\n".join(filter(None, (node.before, node.comment)))
-        comment_lines = [f"*{line}" for line in comment.splitlines()] + [f"&{line}" for line in node.more.get("&", ())]
+        comment_lines = _remarks(node.before) if before else []
+        comment_lines += _remarks(node.comment) + [f"&{line}" for line in node.more.get("&", ())]
         if comment_lines:
             self._flush()
             self._lines += comment_lines
 
     # ------------------------------------------------------------------ moves and ends
 
-    def _node(self, ply: int, node: Node) -> None:
+    def _node(self, ply: int, node: Node, *, begins: bool) -> None:
+        """begins: a variation, whose remark before the move stands already."""
         if node.move:
             self._move(ply, node)
         elif node.end is not None:
@@ -123,7 +124,7 @@ class _Writer:
         elif ILLEGAL in node.more:
             self._flush()
             self._lines.append(f"*反則：{' '.join(node.more[ILLEGAL])}")
-        self._remark(node)
+        self._remark(node, before=not begins)
 
     def _move(self, ply: int, node: Node) -> None:
         replay = self._replay
@@ -202,6 +203,10 @@ class _Writer:
         why = {"time": "時間切れにより", "mate": "詰みにより", "disconnection": "切断により"}.get(reason, "")
         why = "" if self._numbered and word else why  # the move's line has said it
         return f"まで{plies}手で{why}{side}の{how}"
+
+
+def _remarks(comment: str) -> list[str]:
+    return [f"*{line}" for line in comment.splitlines()]
 
 
 def one_line(text: str) -> str:

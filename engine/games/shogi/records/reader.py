@@ -48,6 +48,7 @@ class Draft:
     reason: Reason = ""
     ended: bool = False  # the line that is read: only remarks can follow
     varying: bool = False  # a variation is read
+    fresh: bool = False  # no move of it so far
     fault: str = ""  # of the main line
     faults: list[str] = field(default_factory=list)  # of variations
     dead: bool = False  # the rest of the line is not read
@@ -95,6 +96,10 @@ class Draft:
         self.play(move)
 
     def _append(self, node: Node) -> None:
+        if self.fresh:
+            node.before = "\n".join(self._comments)
+            self._comments.clear()
+        self.fresh = False
         self.settle()
         self.path.append(self.node.add(node))
 
@@ -108,7 +113,7 @@ class Draft:
         """Begin a variation in place of the move number ``ply`` >= 1 of the line that is read. Errors: DataError."""
         self.settle()
         self._close()
-        self.varying, self.ended, self.dead, self.offender = True, False, False, None
+        self.varying, self.fresh, self.ended, self.dead, self.offender = True, False, False, False, None
         if not 1 <= ply <= len(self.path) or self.replay is None:
             self.dead = True
             raise DataError(f"a variation begins at move {ply}, before which there is no line")
@@ -117,6 +122,7 @@ class Draft:
             self.dead = True
             raise DataError("a variation begins where the game has ended")
         self.replay.back_to(ply - 1)
+        self.fresh = True
 
     def spoil(self, place: str, error: Exception) -> None:
         """The rest of the line cannot be read; place: such as "line 3"."""

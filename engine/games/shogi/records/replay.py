@@ -71,7 +71,7 @@ class Replay:
 
 
 def board_move(replay: Replay, source: int, to: int, piece: int) -> int:
-    """The move from ``source`` that leaves ``man`` (without colour) on ``to``. Errors: IllegalMoveError."""
+    """The move from ``source`` that leaves ``piece`` (without colour) on ``to``. Errors: IllegalMoveError."""
     before = int(replay.state["board"][source])
     ours = before and (before > 16) == (replay.turn != BLACK)
     if ours and before & 15 == piece:

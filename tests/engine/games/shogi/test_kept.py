@@ -261,3 +261,22 @@ def test_results_come_back_whoever_has_won(end: str, result: int, reason: str) -
 def test_an_illegal_promotion_is_written_as_it_was() -> None:
     assert CSA.write is not None
     assert "+8877UM" in CSA.write(read(CSA, "V2.2\nPI\n+\n+8877UM\n%ILLEGAL_MOVE\n"))
+
+
+def test_a_remark_at_the_beginning_of_a_variation_is_its_own() -> None:
+    text = (
+        "手合割：平手\n1 ７六歩(77)\n*main\n2 ３四歩(33)\n\n変化：2手\n*about the variation\n2 ８四歩(83)\n*its move\n"
+    )
+    record = read(KIF, text)
+    first = record.tree.children[0]
+    assert first.comment == "main"
+    assert [(child.before, child.comment) for child in first.children] == [
+        ("", ""),
+        ("about the variation", "its move"),
+    ]
+    for form in (KIF, KI2):
+        assert form.write is not None
+        again = read(form, form.write(record)).tree.children[0]
+        assert [(each.before, each.comment) for each in again.descendants()] == [
+            (each.before, each.comment) for each in first.descendants()
+        ]
