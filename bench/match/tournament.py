@@ -28,6 +28,7 @@ from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, pl
 from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
+NETS = "nets"  # of what identifies a match: the SHA-256 of each player's net, "" of a program or none
 FAULTS_IN_ROW = 20  # games that a player may lose one after another by faults other than time
 
 
@@ -92,6 +93,7 @@ class Journal:
         games = parse_journal(content[:whole].decode("utf-8", "replace"), str(folder / JOURNAL))
         if games:
             known = read_identity(path)
+            known.setdefault(NETS, identity.get(NETS))  # which earlier versions did not write
             changed = [name for name, value in identity.items() if known.get(name) != value]
             if changed:
                 raise OptionError(
@@ -271,6 +273,8 @@ class Tournament:
 
 
 def repeated(games: Iterable[MatchGame]) -> int:
-    """Number of games that repeat another one move for move: they add no information."""
-    counts = Counter((game.pairing.opening.root, game.moves) for game in games)
+    """Number of games that repeat another one of the same players move for move: they add no information."""
+    counts = Counter(
+        (frozenset((game.pairing.first, game.pairing.second)), game.pairing.opening.root, game.moves) for game in games
+    )
     return sum(count - 1 for count in counts.values())

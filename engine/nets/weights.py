@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -105,6 +106,15 @@ def check_weights(weights: str, game: Game) -> None:
     assert path is not None
     if not is_foreign(read_net_file(path)):
         check_net(read_outline(path)[0], game)
+
+
+def sha256_of(weights: str, game: Game) -> str:
+    """The SHA-256 of the file that a ``WeightsFile`` setting names; "" for none. Errors: NetError."""
+    if weights == "uniform":
+        return ""
+    path = _path_of(weights, game) if weights else net_path("", game)
+    assert path is not None
+    return hashlib.sha256(read_net_file(path)).hexdigest()
 
 
 def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:

@@ -154,7 +154,7 @@ def accuracies(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[f
     """
     result: tuple[list[float], list[float]] = ([], [])
     for ply, (before, after) in enumerate(pairwise(judged)):
-        if before is not None and after is not None:
+        if before is not None and after is not None and sheet.moves[ply] != "skip":
             loss = max(_loss(sheet, ply, before, after), 0.0)
             loss = 0.0 if sheet.moves[ply] in before.best[:1] else loss
             result[sheet.turn(ply)].append(min(max(103.1668 * math.exp(-4.354415 * loss) - 3.1669, 0.0), 100.0))

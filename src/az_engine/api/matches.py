@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..bench.match.command import named_apart
+from ..bench.match.arbiter import TERRITORY_RULES
+from ..bench.match.command import in_form, named_apart
 from ..bench.match.game import MatchGame, MatchSettings
 from ..bench.match.openings import choose_openings
 from ..bench.match.players import MoveLimit, parse_spec
@@ -56,12 +57,13 @@ def match(
     territory = rules.territory
     rows, columns = rules.planes[1:]
     board = columns if rows == columns else f"{columns}x{rows}"
-    start = None if territory is None else territory.start(columns, rows, None, "tromp-taylor")
+    start = None if territory is None else territory.start(columns, rows, None, TERRITORY_RULES)
     name = game if territory is None else f"{rules.name}{board}"
     common = MoveLimit(nodes=visits, movetime_ms=None if seconds is None else round(1000 * seconds))
     players = [parse_spec(text, rules.protocol).with_limit(common, rules.protocol) for text in (a, b)]
     settings = MatchSettings(name, named_apart(players))
     lines = choose_openings(openings, name, (games + 1) // 2, seed, start)
+    settings, lines = in_form(settings, "", lines)
     tournament = Tournament(settings, schedule(pairs_of(2), lines, games))
     tournament.run(concurrency, on_game)
     score = total_score(tournament.finished, 0)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,22 @@ def test_an_interruption_is_no_loss(number: signal.Signals, tmp_path: Path) -> N
     games = (tmp_path / JOURNAL).read_bytes().count(b"\n")
     assert 2 <= result["wins"] + result["draws"] + result["losses"] == games < 1000
     assert "give the same command to go on" in complaints
+
+
+def test_an_event_goes_on_with_the_same_nets_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file of a net may change under its name, as the newest net of a run does."""
+    nets = [files("az_engine") / f"models/nets/{name}.onnx" for name in ("chess-conv", "chess")]
+    net, out = tmp_path / "net.onnx", tmp_path / "match"
+    command = ["match", "-A", f"{net} option.Threads=1", "-B", "uniform", "--visits", "1", "--openings", "random:4"]
+    command += ["--max-plies", "6", "--out", str(out)]
+    for number, (source, games, status) in enumerate(((0, 1, 0), (0, 2, 0), (1, 3, 2), (0, 3, 0))):
+        net.write_bytes(nets[source].read_bytes())
+        assert main([*command, "--games", str(games)]) == status, number
+    assert "holds another match already (nets differ)" in " ".join(capsys.readouterr().err.split())
+    identity = json.loads((out / "event.json").read_text())
+    del identity["nets"]
+    (out / "event.json").write_text(json.dumps(identity))
+    assert main([*command, "--games", "4"]) == 0, "of an earlier version"
 
 
 def test_an_event_is_made_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
