@@ -454,7 +454,8 @@ class Engine:
         if limits.alone:
             window = game.using(evaluator.encoder).alone(whole)
         alone, territory, unended = window is not whole, game.territory, False
-        if territory is not None and territory.passed(line[-1]):  # what is dead is not agreed on before the next pass
+        if territory is not None and "ownership" in evaluator.extra and territory.passed(line[-1]):
+            # the net tells what is dead, on which the players agree after the next pass
             shown, window = window, territory.unended(window)
             unended = window is not shown
         with self._seating:
