@@ -89,7 +89,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One principal variation."""
+    """A principal variation, with what the search found of its first move; chances are the root's side to move's."""
 
     cp: int  # centipawns, side to move's view
     mate: (

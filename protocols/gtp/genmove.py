@@ -252,17 +252,17 @@ class MoveMaker:
             moves = game.moves_of_cleanup(colour, self._seconds_for_a_pass(colour, watch, 0)) if cleanup else ()
             if request is not None:
                 moves = searched(request, colour, moves or engine.legal_moves())
-            counts = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
-            counted = game.rules.agreed and is_last and not (cleanup or moves)
+            by_territory = game.rules.territory and not (cleanup or moves)  # a pass that loses nothing is looked for
+            takes_off = game.rules.agreed and is_last and not (cleanup or moves)  # what is dead is looked for
             limits = self._limits(colour, watch.seconds)
             own_time = bool(limits.movetime or limits.byoyomi)
-            if own_time and (counted or (counts and (is_last or self._may_pass(engine, colour)))):
+            if own_time and (takes_off or (by_territory and (is_last or self._may_pass(engine, colour)))):
                 limits = _shorter(self._limits(colour, watch.seconds))
             limits = replace(limits, searchmoves=moves, report_ms=_AT_THE_END if game.rules.territory else None)
             best, last = self.search(engine, command, limits, request, lines=request.most if request else _CHOICES)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
-        if counts:
+        if by_territory:
             another = _another_than_an_unlikely_pass(lines)
             if is_last or game.over(colour, None if last is None else last.estimate):
                 move = self._pass_or_move(command, colour, watch, best, last) or move
