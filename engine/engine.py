@@ -312,6 +312,13 @@ class Engine:
         watch = Stopwatch()
         return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS, lambda: watch.seconds > seconds)
 
+    def dead_chains(self, seconds: float = math.inf) -> list[frozenset[int]] | None:
+        """The dead chains of stones by :meth:`estimate`; None when the net has no ownership output."""
+        estimate, territory = self.estimate(seconds), self._game.territory
+        if estimate is None or estimate.ownership is None or territory is None:
+            return None
+        return territory.dead_chains(self._line.held()[-1], estimate.ownership, estimate.score)
+
     def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion:
         """What the net says of the position held, without a search, under one of the board's symmetries.
 

@@ -162,7 +162,7 @@ class EnginePool:
         try:
             return question(player)
         except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
-            del self._running[number]
+            self._running.pop(number).close()
             raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
     def fill(self, *numbers: int) -> None:

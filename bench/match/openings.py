@@ -63,8 +63,7 @@ def choose_openings(
             raise OptionError(f"openings {text!r}: write random:N with 1 to 100 random plies")
         plies = int(number)
         if shuffled:
-            begun = [_shuffled(rng) for _ in range(count)]
-            return [replace(each, moves=random_opening(game, plies, rng, each.root)) for each in begun]
+            return [_played_on(_shuffled(rng), game, plies, rng) for _ in range(count)]
         return [Opening(f"{plies} random plies", start, random_opening(game, plies, rng, start)) for _ in range(count)]
     lines = suite(text, game, start) if text in ("book", "paper") else _read(text, game, start)
     rng.shuffle(lines)
@@ -86,6 +85,10 @@ def _shuffled(rng: random.Random) -> Opening:
     """One of the 960 start positions."""
     number = rng.randrange(960)
     return Opening(f"Chess960 {number}", chess.Board.from_chess960_pos(number).fen())
+
+
+def _played_on(opening: Opening, game: str, plies: int, rng: random.Random) -> Opening:
+    return replace(opening, moves=random_opening(game, plies, rng, opening.root))
 
 
 def _suite(kind: str, game: str) -> Path:

@@ -171,6 +171,10 @@ class Territory(ABC):
         """Whether another pass ends the game at one State[], or it has ended."""
 
     @abstractmethod
+    def agreed(self, state: State) -> bool:
+        """Whether players take dead stones off at the end, by the rules of one State[]; else every stone counts."""
+
+    @abstractmethod
     def counts_dead_stones(self, state: State) -> bool:
         """Whether removing dead stones could change the score of one State[]."""
 

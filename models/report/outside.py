@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
     out = args.out or args.run / "outside" / f"step_{steps[-1]:08d}"
     check_writable(out / JOURNAL)
     count, plies = len(steps), run.ladder.opening_plies
-    openings = choose_openings(f"random:{plies}", run.game, (args.games + 1) // 2, args.seed, None)
+    openings = choose_openings(f"random:{plies}" if plies else "none", run.game, (args.games + 1) // 2, args.seed, None)
     pairs = [(a, b) for b in range(count, len(players)) for a in range(count)]
     games = play(MatchSettings(run.game, players), pairs, openings, args, out, plies=plies, seed=args.seed)
     results = [Outsider.of(games, number, player.name, steps) for number, player in enumerate(players[count:], count)]

@@ -43,6 +43,7 @@ class GoEngine(EngineSeam, Protocol):
     def play(self, move: str) -> None: ...
     def undo(self) -> None: ...
     def estimate(self, seconds: float = ...) -> Estimate | None: ...
+    def dead_chains(self, seconds: float = ...) -> list[frozenset[int]] | None: ...
     def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion: ...
 
 
@@ -284,7 +285,7 @@ class GtpGame:
     def dead(self, seconds: float = math.inf) -> list[frozenset[int]] | None:
         """Chains that the net thinks dead; None when the net has no ownership output. BLOCKS as ``engine.estimate``."""
         try:
-            return self.dead_in(self.engine().estimate(seconds))
+            return self.engine().dead_chains(seconds)
         except NetError:
             return None
 

@@ -15,7 +15,6 @@ from ...engine.limits import Limits
 from ...engine.params import EngineOptions
 from ...engine.records.opinion import Kind, opine
 from ...engine.records.record import Node, Record
-from ..gtp.rules import read_rules
 
 if TYPE_CHECKING:
     from ...engine.engine import Engine
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 LONGEST = 10  # moves of a variation
 _MOST_CP, _MOST_MATE = 40_000, 10_000  # of what the page has kept
-_RULES = 4  # field of a position of Go
 GOOD = 0.05  # expected points that a move found beyond what the search had seen
 KINDS: tuple[tuple[float, Kind], ...] = (
     (0.20, "blunder"),
@@ -91,7 +89,7 @@ def judge_game(
             engine.play(sheet.moves[ply - 1])
         over = sheet.over(ply)
         if over is not None and "lead" in over:
-            over = _agreed(engine, sheet, ply) or over
+            over = _agreed(engine, sheet) or over
         if over is not None:
             score = {None: 0.5, 0: 1.0, 1: 0.0}[over["winner"]]
             results.append(Judgement(score, over.get("lead")))
@@ -101,13 +99,10 @@ def judge_game(
     return results
 
 
-def _agreed(engine: Engine, sheet: Scoresheet, ply: int) -> dict[str, Any] | None:
+def _agreed(engine: Engine, sheet: Scoresheet) -> dict[str, Any] | None:
     """Who has won a game of Go that is over, without dead stones; None where they stay, or no net tells them."""
-    rules = (engine.position or "").split()[_RULES]
-    estimate = engine.estimate() if read_rules(rules).agreed else None
-    if estimate is None or estimate.ownership is None:
-        return None
-    return sheet.counted(sheet.dead(ply, estimate.ownership, estimate.score))
+    chains = engine.dead_chains() if sheet.agreed else None
+    return None if chains is None else sheet.counted(sheet.points(chains))
 
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:

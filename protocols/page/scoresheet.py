@@ -97,11 +97,10 @@ class Scoresheet:
         """The ply at which the passes begin that have ended the game of Go, by which both have passed."""
         return max(len(self.moves) - 2, 0) if self.moves[-2:] == ["pass", "pass"] else len(self.moves)
 
-    def dead(self, ply: int, ownership: Sequence[float], lead: float | None) -> list[str]:
-        """The stones that are dead at a ply of a game of Go by a net's ownership and lead, for the side to move."""
-        territory = self.game.territory
-        assert territory is not None
-        return self._points(territory.dead_chains(self._line[ply], ownership, lead))
+    @property
+    def agreed(self) -> bool:
+        """Whether players take dead stones off at the end of this game."""
+        return self.game.territory is not None and self.game.territory.agreed(self._line[-1])
 
     def counted(self, dead: Sequence[str], toggle: str | None = None) -> dict[str, Any]:
         """Who has won at the end without ``dead`` stones, whole chains; ``toggle``: a stone whose chain changes.
@@ -112,13 +111,13 @@ class Scoresheet:
         if territory is None:
             raise OptionError(f"{self.game.name} has no dead stones")
         named = set(dead)
-        chains = {tuple(self._points([chain])): chain for chain in territory.chains(last)}
+        chains = {tuple(self.points([chain])): chain for chain in territory.chains(last)}
         off = [stones for stones in chains if bool(named & {*stones}) != (toggle in stones)]
         lead = float(territory.score(last, [chains[stones] for stones in off])[0])
         winner = None if lead == 0 else int(lead < 0)
         return {"winner": winner, "why": "score", "lead": lead, "dead": [point for stones in off for point in stones]}
 
-    def _points(self, chains: Iterable[Collection[int]]) -> list[str]:
+    def points(self, chains: Iterable[Collection[int]]) -> list[str]:
         """The points of chains as text."""
         return [self.game.format_move(self._line[-1], point) for chain in chains for point in sorted(chain)]
 

@@ -257,15 +257,11 @@ class PageSession(Session[PageEngine]):
         """The stones that the net thinks dead; none when it has no such output."""
         assert self._sheet is not None
         sheet, engine = self._sheet, self._ready()
-        before = sheet.before_passes
-        engine.set_position(sheet.root, sheet.moves[:before])
+        engine.set_position(sheet.root, sheet.moves[: sheet.before_passes])
         try:
-            estimate = engine.estimate()
+            return sheet.points(engine.dead_chains() or ())
         except NetError:
             return []
-        if estimate is None or estimate.ownership is None:
-            return []
-        return sheet.dead(before, estimate.ownership, estimate.score)
 
     def _read(self, request: Request, _: int) -> Event:
         """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""

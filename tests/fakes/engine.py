@@ -112,9 +112,9 @@ class FakeEngine:
         """It grows no tree."""
         self._note("snapshot", str(most))
 
-    def estimate(self) -> None:
-        """It sees no end."""
-        self._note("estimate")
+    def dead_chains(self) -> None:
+        """It sees no dead stones."""
+        self._note("dead_chains")
 
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """Counted slowly."""

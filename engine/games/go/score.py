@@ -106,6 +106,9 @@ class GoTerritory(Territory):
     def passed(self, state: State) -> bool:
         return bool(state["passes"])
 
+    def agreed(self, state: State) -> bool:
+        return bool(state["rules"] & (FRIENDLY | TERRITORY))
+
     def counts_dead_stones(self, state: State) -> bool:
         owners = [self.score(state)[1], passalive.area_of(state)]
         as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)

@@ -17,7 +17,6 @@ from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.params import EngineOptions, SearchParams
 from ..engine.settings import check_kind, check_strictly, settings_of
-from ..protocols.gtp.rules import read_rules
 from .analysis import Analysis, PlayResult, analysis_of, analysis_of_answer
 from .limits import Limits
 from .options import Options
@@ -26,7 +25,6 @@ from .position import Outcome, Position
 if TYPE_CHECKING:
     import chess
 
-_RULES = 4  # field of a position of Go
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
 _LINES = next(known for f, _, known in settings_of(EngineOptions) if f.name == "multipv")
 _SEARCH = {f.name for f in fields(SearchParams)}
@@ -223,15 +221,14 @@ class Engine:
         """
         outcome, game = position.outcome, get_game(self.game)
         territory = game.territory
-        if outcome is None or territory is None or not read_rules(position.text.split()[_RULES]).agreed:
+        state = position.line[-1]
+        if outcome is None or territory is None or not territory.agreed(state):
             return outcome
         with self._turn:
             self._prepare(position, Limits(), 1)
-            estimate = self._engine.estimate()
-        if estimate is None or estimate.ownership is None:
+            chains = self._engine.dead_chains()
+        if chains is None:
             return outcome
-        state = position.line[-1]
-        chains = territory.dead_chains(state, estimate.ownership, estimate.score)
         lead = float(territory.score(state, chains)[0])
         dead = tuple(game.format_move(state, point) for chain in chains for point in sorted(chain))
         return Outcome(None if lead == 0 else int(lead < 0), lead, dead)

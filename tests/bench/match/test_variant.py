@@ -32,7 +32,9 @@ def test_openings_are_start_positions_of_the_variant() -> None:
     openings = choose_openings("book", "chess", 8, 3, shuffled=True)
     assert len({opening.root for opening in openings}) > 4
     assert openings == choose_openings("none", "chess", 8, 3, shuffled=True)
-    assert all(len(opening.moves) == 4 for opening in choose_openings("random:4", "chess", 3, 1, shuffled=True))
+    few, more = (choose_openings("random:4", "chess", count, 1, shuffled=True) for count in (3, 5))
+    assert few == more[:3], "a longer match begins with the same ones"
+    assert all(len(opening.moves) == 4 for opening in more)
 
 
 def test_players_are_told_and_moves_rewritten() -> None:

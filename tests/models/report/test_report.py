@@ -180,10 +180,11 @@ def test_figures_without_games() -> None:
     ]
 
 
-def test_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("plies", [0, 2])
+def test_outside(tmp_path: Path, capsys: pytest.CaptureFixture[str], plies: int) -> None:
     assert (DIRECTORY / "tictactoe").is_dir()
     run, few = tmp_path / "run", ["selfplay.games=16", "selfplay.visits=4", "loop.first_positions=30", "ladder.share=0"]
-    few += ["loop.first_checkpoint=0", "loop.checkpoint_steps=2", "learner.batch=16", "ladder.opening_plies=2"]
+    few += ["loop.first_checkpoint=0", "loop.checkpoint_steps=2", "learner.batch=16", f"ladder.opening_plies={plies}"]
     train = ["train", "--game", "tictactoe", "--workers", "0", "--out", str(run)]
     command = ["report", "outside", str(run), "--games", "4", "--visits", "2"]
     assert main([*train, "--steps", "2", *(word for text in few for word in ("--set", text))]) == 0
