@@ -179,7 +179,7 @@ def test_the_net_proposes_dead_stones() -> None:
     sheet = Scoresheet("go")
     sheet.hold("3/3/3 b - 0.5", ["B2", "A1", "B1", "pass", "pass"])
     assert sheet.before_passes == 3
-    assert sheet.points([frozenset({0})]) == ["A1"]
+    assert sheet.points([frozenset({6})]) == ["A1"]
 
 
 def test_nets_are_chosen_by_name_alone(server: RunningServer) -> None:
