@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = """\
 examples:
   az-engine distil b10c384.bin.gz --out runs/go --minutes 60 --device cuda
+  az-engine distil b10c384.bin.gz --other-teacher 13,19:b6c96.bin.gz --init default --nets 6x64 --out runs/both
   az-engine distil b6c96.bin.gz --out runs/small --nets 4x32 --sizes 9:1 --minutes 10
   az-engine distil --mean runs/go runs/more --out runs/mean"""
     add = parser.add_argument
@@ -57,6 +58,15 @@ examples:
     )
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, 5 to 19, and their shares")
+    add(
+        "--other-teacher",
+        type=_teacher,
+        action="append",
+        default=[],
+        metavar="N[,N]:NET",
+        help="another KataGo net that looks at these sizes of board, such as a small one for large boards; once for "
+        "each net",
+    )
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
     add(
         "--init",
@@ -111,6 +121,15 @@ def _sizes(text: str) -> tuple[tuple[int, float], ...]:
     return results
 
 
+def _teacher(text: str) -> tuple[tuple[int, ...], Path]:
+    sizes, _, name = text.partition(":")
+    if not re.fullmatch(r"\d+(,\d+)*", sizes) or not name:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no teacher of some sizes; give lines of boards and a file, as in 13,19:FILE"
+        )
+    return tuple(map(int, sizes.split(","))), Path(name)
+
+
 def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
     """The settings of a network for every size of board that sees komi and rules."""
     values = {
@@ -163,6 +182,9 @@ def _check_folder(args: argparse.Namespace) -> None:
     given = "--finish" if args.finish else "--mean" if args.mean else ""
     if given and args.teacher is not None:
         raise OptionError(f"{given} trains no further; leave NET out")
+    strangers = {size for sizes, _ in args.other_teacher for size in sizes} - {size for size, _ in args.sizes}
+    if strangers:
+        raise OptionError(f"--other-teacher looks at {min(strangers)}, which is not among --sizes")
     if args.finish and args.mean:
         raise OptionError("give --finish or --mean, not both")
     if len(args.mean) == 1:
@@ -198,11 +220,16 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     student = go.sized(19).using(RULES)
     largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
     first = None if args.init is None else seeing_rules(origin(args.init, largest), student)
-    converted = convert_file(args.teacher)
-    if converted.info.encoder != ENCODER:
-        raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
     device = torch.device(args.device)
-    teacher = teachers(onnx.load_from_string(converted.model), device, exact=settings.precision == "fp32")
+    files = [args.teacher] + [path for _, path in args.other_teacher]
+    made = []
+    for path in files:
+        converted = convert_file(path)
+        if converted.info.encoder != ENCODER:
+            raise OptionError(f"{path} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
+        model = onnx.load_from_string(converted.model)
+        made.append((converted.info.trained_on, teachers(model, device, exact=settings.precision == "fp32")))
+    teacher_of = {lines: made[i][1] for i, (sizes, _) in enumerate(args.other_teacher, 1) for lines in sizes}
     learners = [
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
@@ -210,16 +237,17 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     if first is not None:
         for learner in learners:
             learner.begin_from(first)
-    boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
+    boards = [(go.sized(lines).using(ENCODER), share, teacher_of.get(lines, made[0][1])) for lines, share in args.sizes]
     settings_used = {
-        "teacher": converted.info.trained_on,
+        "teachers": [trained_on for trained_on, _ in made],
+        "other_teachers": [(sizes, str(path)) for sizes, path in args.other_teacher],
         "nets": args.nets,
         "sizes": args.sizes,
         "squeeze": args.squeeze,
         "supervised": [str(folder) for folder in args.supervised],
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
-    Distillation(teacher, boards, learners, config, args.out, say, settings_used, records).run(stop)
+    Distillation(boards, learners, config, args.out, say, settings_used, records).run(stop)
 
 
 def _names(runs: Sequence[Path]) -> list[str]:

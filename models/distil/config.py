@@ -22,6 +22,12 @@ class DistilConfig:
     student: float = setting(
         0.5, "share of the games whose moves the first network chooses, not the teacher", low=0, high=1, flag=True
     )
+    apart: float = setting(
+        8.0,
+        "moves from a position of a game that the teacher looks at to the next one, on 19x19; fewer on smaller boards",
+        low=1,
+        flag=True,
+    )
     least: int = setting(4096, "positions of a size before it is learned from", low=1, flag=True)
     export_seconds: float = setting(60.0, "seconds between nets written", above=0, flag=True)
 

@@ -55,6 +55,7 @@ class Board:
         """game: with the encoder katago-v7; share: of the memory. Errors: OptionError where it is too small."""
         self.teacher = teacher
         points = game.num_actions - 1
+        self.apart = max(1, round(config.apart * points / WHOLE))
         self.name = f"{game.planes[2]}x{game.planes[1]}"
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), cores()
@@ -91,8 +92,7 @@ class Distillation:
 
     def __init__(
         self,
-        teacher: Callable[[], Teacher],
-        boards: Sequence[tuple[Game, float]],
+        boards: Sequence[tuple[Game, float, Callable[[], Teacher]]],
         learners: Sequence[Learner],
         config: DistilConfig,
         folder: Path,
@@ -100,10 +100,10 @@ class Distillation:
         settings: dict[str, Any],
         records: Sequence[dataset.Positions] = (),
     ) -> None:
-        """teacher: makes one for a size of board.
+        """boards: games with the encoder katago-v7, how much of the points labelled each has, what makes its teacher.
 
-        boards: games with the encoder katago-v7, and how much of the teacher's time each size gets. settings: kept in
-        the folder, beside the nets. records: labelled before, on boards of those sizes. Errors: DataError, OptionError.
+        settings: kept in the folder, beside the nets. records: labelled before, on boards of those sizes. Errors:
+        DataError, OptionError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
         self._settings = json.dumps(settings, indent=1).encode()
@@ -112,12 +112,15 @@ class Distillation:
         self._random = np.random.default_rng(learners[0].config.seed)
         torch.manual_seed(learners[0].config.seed)
         self.executor = ThreadPoolExecutor(cores())
-        self.spans = dict.fromkeys(("waiting", "labelling", "learning"), 0.0)  # seconds since the last row of the log
-        total = sum(share for _, share in boards)
-        self.shares = np.array([share / total for _, share in boards])
+        self.spans = dict.fromkeys(
+            ("waiting", "playing", "labelling", "learning"), 0.0
+        )  # seconds since the last row of the log
+        total = sum(share for _, share, _ in boards)
+        self.shares = np.array([share / total for _, share, _ in boards])
         seed = learners[0].config.seed
         self.boards = [
-            Board(game, config, share / total, teacher(), self.device, self.executor, seed) for game, share in boards
+            Board(game, config, share / total, teacher(), self.device, self.executor, seed)
+            for game, share, teacher in boards
         ]
         self._read(records)
         self._spent = np.zeros(len(boards))  # points that the teacher has looked at
@@ -209,6 +212,10 @@ class Distillation:
         clock = time.monotonic()
         at = group.wait()
         self.spans["waiting"] += time.monotonic() - clock
+        clock = time.monotonic()
+        for _ in range(board.apart - 1):
+            at = self._play_on(board, group, at)
+        self.spans["playing"] += time.monotonic() - clock
         self._spent[which] += board.points * int(at.usable.sum())
         planes = torch.from_numpy(at.planes).to(self.device, copy=True)
         if self._beside is not None:
@@ -219,11 +226,29 @@ class Distillation:
         return _Looked(board, group, at, planes, outputs)
 
     @torch.inference_mode()
+    def _play_on(self, board: Board, group: Games, at: Positions) -> Positions:
+        """Let the first network choose the moves of a group at positions that no teacher looks at. BLOCKS."""
+        shown = board.memory.shown(torch.from_numpy(at.planes).to(self.device))
+        student = self.learners[0]
+        with student.autocast():
+            outputs = student.averaged.outputs(shown)
+        self._choose(group, at, outputs["policy"].all(), outputs["score"])
+        return group.wait()
+
+    def _choose(self, group: Games, at: Positions, policy: Tensor, score: Tensor) -> None:
+        """Begin moves drawn by logits of a policy f4[G, A]; score f4[G, 1]: leads of the side to move."""
+        shown_now = (at.legal, at.temperatures)  # until the next moves begin
+        legal, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
+        noise = -torch.log(-torch.log(torch.rand_like(policy, dtype=torch.float32).clamp(1e-9, 1 - 1e-7)))
+        drawn = (policy / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
+        answer = torch.stack([drawn.float(), score[:, 0].float()]).cpu().numpy()
+        group.begin(answer[0].astype(np.int64), answer[1])
+
+    @torch.inference_mode()
     def _label(self, looked: _Looked) -> TorchBatch:
         """Choose the moves of a group that the teacher has looked at; its new positions as a batch. BLOCKS."""
         board, group, at, planes, outputs = (*looked[:4], looked.outputs.result())
-        shown_now = (at.legal, at.usable, at.temperatures)  # until the next moves begin
-        legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
+        usable = torch.from_numpy(at.usable).to(self.device, copy=True)  # until the next moves begin
         board.labelled += int(at.usable.sum())
         shown = board.memory.shown(planes)
         policy = outputs["policy"].clone()
@@ -231,10 +256,7 @@ class Distillation:
             student = self.learners[0]
             with student.autocast():
                 policy[:games] = student.averaged.outputs(shown[:games])["policy"].all()
-        noise = -torch.log(-torch.log(torch.rand_like(policy).clamp(1e-9, 1 - 1e-7)))
-        drawn = (policy / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
-        answer = torch.stack([drawn.float(), outputs["score"][:, 0]]).cpu().numpy()
-        group.begin(answer[0].astype(np.int64), answer[1])
+        self._choose(group, at, policy, outputs["score"])
         board.memory.add(planes, outputs, usable)
         wdl = outputs["wdl"].softmax(1)
         probabilities = outputs["policy"].softmax(1)

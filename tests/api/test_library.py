@@ -125,6 +125,20 @@ def test_positions_are_equal_after_the_same_game() -> None:
     assert az.Position("go9") != az.Position("go13")
     assert start != "chess"
     assert len({start, az.Position("chess"), start.play("e2e4")}) == 2
+    for game, moves in (("shogi", "7g7f 3c3d 2g2f 8c8d 2f2e 8d8e"), ("go9", "E5 C3 G7 C7 F3")):
+        positions = [az.Position(game, moves=moves.split()) for _ in range(30)]
+        assert len(set(positions)) == 1, game
+
+
+@pytest.mark.slow
+def test_the_next_call_ends_an_analysis_that_was_left(engine: az.Engine) -> None:
+    reports = engine.analysis(az.Position())
+    for _ in reports:
+        assert engine.play(az.Position(moves=["e2e4"]), az.Limits(nodes=3)).move
+    left = engine.analysis(az.Position())
+    next(left)
+    assert next(engine.analysis(az.Position())).nodes
+    assert next(left, None) is None
 
 
 @pytest.mark.slow

@@ -191,7 +191,10 @@ def untouched(b, p):
 
 @device
 def after(b, p, colour, suicide):
-    """(whether a stone may be played on an empty point, ko aside; the key of the board that results)."""
+    """(whether a stone may be played on an empty point, ko aside; the key of the board that results).
+
+    suicide: whether a chain may be taken by its own colour, but for the stone just played alone.
+    """
     free = captures = alive = False
     for k in range(4):
         q = np.int64(b.near[4 * p + k])
@@ -214,12 +217,12 @@ def after(b, p, colour, suicide):
                     key ^= b.chain_key[b.head[q]]
     legal = free or captures or alive
     if not legal and suicide:
-        legal = True
         key = b.key
         for k in range(4):
             q = np.int64(b.near[4 * p + k])
             if b.colour[q] == colour and not _seen_before(b, p, k):
                 key ^= b.chain_key[b.head[q]]
+                legal = True
     for k in range(4):
         q = np.int64(b.near[4 * p + k])
         if b.colour[q] < EMPTY:

@@ -29,11 +29,12 @@ _DESCRIPTION = re.compile(
 class RuleSet:
     """One rule set.
 
-    ko: POSITIONAL (no earlier board may come again), SITUATIONAL (not with the same side to move), or SIMPLE (only the
-    ko just taken may not be retaken). suicide: whether one's own stones may be taken. friendly: players pass when they
-    agree that nothing is left to play, and take dead stones off. territory: empty points and prisoners count, stones
-    do not. seki_tax: points surrounded by a group in seki do not count. all_tax: two points of each group do not.
-    button: the first pass is worth half a point to who makes it, and does not count towards the end.
+    ko: POSITIONAL (no earlier board may come again), SITUATIONAL (not with the same side to move), or SIMPLE (only
+    the ko just taken may not be retaken). suicide: whether a move may take one's own stones, others than itself
+    alone. friendly: players pass when they agree that nothing is left to play, and take dead stones off. territory:
+    empty points and prisoners count, stones do not. seki_tax: points surrounded by a group in seki do not count.
+    all_tax: two points of each group do not. button: the first pass is worth half a point to who makes it, and does
+    not count towards the end.
     """
 
     name: str

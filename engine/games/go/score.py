@@ -25,6 +25,14 @@ _DEAD = -0.5  # mean ownership of a chain, its owner's view, below which it coun
 _FAR = 1 / 8  # ... unless without all in doubt the count is nearer to the expected lead by this share of the points
 
 
+def _untaxed(state: State, board: NDArray[np.uint8]) -> tuple[float, NDArray[np.uint8]]:
+    """Black's lead and the owner of each point with other stones on the board, those in seki counted like others."""
+    counted = state.reshape(1).copy()
+    counted["stones"] = stones_from_array(board[None])
+    owner = np.empty(len(board), np.uint8)
+    return count_score(counted, 0, owner) / 2, owner
+
+
 class GoTerritory(Territory):
     """The count of a Go board of any size."""
 
@@ -32,10 +40,7 @@ class GoTerritory(Territory):
         board = stones_to_array(state)
         for chain in dead:
             board[list(chain)] = EMPTY
-        counted = state.reshape(1).copy()
-        counted["stones"] = stones_from_array(board[None])
-        owner = np.empty(len(board), np.uint8)
-        points = count_score(counted, 0, owner) / 2
+        points, owner = _untaxed(state, board)
         if state["rules"] & SEKI_TAX:
             for group in _seki(board, owner, int(state["columns"])):
                 for p in group:
@@ -48,7 +53,7 @@ class GoTerritory(Territory):
         board = stones_to_array(state)
         for chain in dead:
             board[list(chain)] = EMPTY
-        owner = self.score(state, dead)[1]
+        owner = _untaxed(state, board)[1]
         points = frozenset(p for group in _seki(board, owner, int(state["columns"])) for p in group)
         return [chain for chain in self.chains(state) if chain <= points]
 

@@ -237,11 +237,11 @@ def sideways(bits):
 
 @device
 def files_without(pawns):
-    """All squares of the files on which none of ``pawns`` stands (at most one a file).
+    """All squares of the files on which none of ``pawns`` stands.
 
-    Rank i's square minus the pawn keeps rank i's bit only on files without one; doubling it and taking away rank a's
-    bit fills the file.
+    Rank i's square minus the pawns above it keeps rank i's bit only on files without one; doubling it and taking away
+    rank a's bit fills the file.
     """
     bottom = u128(_BOTTOM_LOW, _BOTTOM_HIGH)
-    free = (bottom - pawns) & bottom
+    free = (bottom - (pawns & ~bottom)) & bottom & ~pawns
     return (free << 1) - (free >> 8)

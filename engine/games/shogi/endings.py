@@ -93,7 +93,7 @@ def repetition_verdict(s):
 
 @device
 def _points(s, side, pieces):
-    """Points of a side: of those of its pieces on the board that are in the bitboard ``men``, and of its hand."""
+    """Points of a side: of those of its pieces on the board that are in the bitboard ``pieces``, and of its hand."""
     points = popcount(pieces) + 4 * popcount(pieces & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
     for kind in range(HELD):
         points += (5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1) * np.int64(s.hands[side, kind])

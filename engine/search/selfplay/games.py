@@ -63,7 +63,7 @@ class SelfPlayConfig:
     )
     max_moves: int = setting(512, "plies; then the game is adjudicated: Go is scored, others are drawn", low=1)
     reuse: bool = setting(True, "keep the subtree of the move played (not with gumbel)")
-    kept_moves: int = setting(64, "K: moves that a target keeps", low=1)
+    kept_moves: int = setting(64, "K: moves that a target keeps", low=1, high=255)
     cache_mb: int = setting(32, "position cache, MiB; 0 = none", low=0)
 
     def __post_init__(self) -> None:

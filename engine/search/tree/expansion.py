@@ -159,7 +159,8 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
     leaf, lock = leaves.rows[b], passing.lock
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
     nd = nodes[node]
-    if leaf.outcome != RUNNING and nd.first_edge >= 0:  # over only by the way that led to it this time
+    of_way = leaf.end < 0 and leaf.count > 0  # a repetition, perhaps, or the end of the fifty moves
+    if leaf.outcome != RUNNING and (nd.first_edge >= 0 or (of_way and aliases_passed(passing.way) > 0)):
         backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, passing)
         return True
     if leaf.outcome != RUNNING:

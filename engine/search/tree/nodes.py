@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ...games.outcome import RUNNING
 from ...kernels.jit import borrow, device, kernel
-from .transpositions import twin_of
 
 NODE = np.dtype(
     [
@@ -102,6 +101,12 @@ class TreeArrays(NamedTuple):
 def tree_of(trees, slot):
     """Tree number ``slot`` of several."""
     return TreeArrays(trees.nodes[slot], trees.edges[slot], trees.counters[slot])
+
+
+@device
+def twin_of(nd):
+    """The twin of a node, -1 if it is no alias."""
+    return -2 - np.int64(nd.first_edge) if nd.first_edge < -1 else np.int64(-1)
 
 
 @device

@@ -22,8 +22,8 @@ from ...kernels.atomics import enter, fence, leave
 from ...kernels.jit import borrow, device, kernel
 from ...params import SearchParams
 from .expansion import ALONE, backup, fly, prove, release
-from .nodes import BELOW, DEPTH_MAX, DEPTH_SUM, TAIL, new_node, tree_of, unpack_prior
-from .transpositions import begin_way, is_passed, note_alias, twin_of
+from .nodes import BELOW, DEPTH_MAX, DEPTH_SUM, TAIL, new_node, tree_of, twin_of, unpack_prior
+from .transpositions import begin_way, is_passed, note_alias
 
 PARAMS = np.dtype(
     [

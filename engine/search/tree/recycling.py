@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from ...kernels.bits import lowest_bit, popcount
 from ...kernels.jit import borrow, device, kernel
 from .biases import keep_biases
-from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, SOFTENED, TAIL, UNITS, tree_of
+from .nodes import BELOW, EDGES, FULL, NODE, NODES, RECYCLED, SOFTENED, TAIL, UNITS, tree_of, twin_of
 from .ownership import keep_ownerships
 from .results import MAX_PV, best_children, best_of
-from .transpositions import NONE_SHARED, twin_of
+from .transpositions import NONE_SHARED
 from .tree import Tree
 
 _SHARE = 0.6  # of the memory that stays in use, at most

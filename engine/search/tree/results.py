@@ -14,10 +14,9 @@ from ...info import Line, MoveStats, Wdl
 from ...kernels.jit import borrow, device, kernel
 from ...params import EngineOptions, SearchParams
 from ..mate import short_mate
-from .nodes import tree_of, unpack_prior, unpack_priors
+from .nodes import tree_of, twin_of, unpack_prior, unpack_priors
 from .ownership import Averages
 from .puct import exploration
-from .transpositions import twin_of
 from .tree import Tree
 
 MAX_PV = 64  # moves of a principal variation

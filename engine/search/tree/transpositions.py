@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.jit import borrow, device, kernel
+from .nodes import BELOW, twin_of
 
 _LEAST_DEPTH = 3  # plies below the root from which a node may be an alias: those above become roots, and are reported
 
@@ -50,12 +51,6 @@ def begin_way(way):
     """Begin at the root again; way: Way or None."""
     if way is not None:
         way.length[0] = 0
-
-
-@device
-def twin_of(nd):
-    """The twin of a node, -1 if it is no alias."""
-    return -2 - np.int64(nd.first_edge) if nd.first_edge < -1 else np.int64(-1)
 
 
 @device
@@ -157,6 +152,7 @@ def gather(nodes, count, root, positions, below):
         twin = twin_of(nodes[i])
         if twin >= 0 and not below[twin]:
             nodes[i].first_edge = -1
+            nodes[i].marks |= BELOW
         if twin < 0 and keys[i] != 0:
             note_node(positions, i)
 

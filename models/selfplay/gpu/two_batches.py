@@ -31,7 +31,7 @@ class LinkedNet(Evaluator):
         self.batch_size = batch_size
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        raise NotImplementedError("Halves posts the leaves itself")
+        raise NotImplementedError("TwoBatches posts the leaves itself")
 
 
 class TwoBatches:

@@ -29,7 +29,7 @@ class WindowConfig:
 
     games: int = setting(1_000_000, "games, at most (AlphaZero; AlphaGo Zero: 500,000)", low=1)
     start: int = setting(0, "the window grows from so many games; 0 = it has its full size at once", low=0)
-    growth: float = setting(0.75, "exponent of the growth, 1 = linear")
+    growth: float = setting(0.75, "exponent of the growth, 1 = linear", above=0, high=1)
     root_value: float = setting(
         0.0,
         "share of the value's target that is the root's value after the search, and not the game's result",

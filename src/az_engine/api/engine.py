@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import fields
+from inspect import GEN_SUSPENDED, getgeneratorstate
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -42,7 +45,12 @@ class Reports:
     def __init__(self, stop: Callable[[], None], reports: Generator[Analysis]) -> None:
         """stop: ends the search that the reports are of."""
         self._stop, self._reports = stop, reports
-        self._turn = threading.Lock()
+        self._turn, self._reader = threading.Lock(), threading.get_ident()
+
+    @property
+    def waits_for_caller(self) -> bool:
+        """Whether the search goes on until this thread, which asked for it, reads on or closes the reports."""
+        return self._reader == threading.get_ident() and getgeneratorstate(self._reports) == GEN_SUSPENDED
 
     def __iter__(self) -> Self:
         return self
@@ -117,6 +125,7 @@ class Engine:
         check_strictly(chosen)
         self._engine = engine.Engine(game, chosen)
         self._turn = threading.Lock()  # of the searches
+        self._made: list[weakref.ref[Reports]] = []
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -154,15 +163,16 @@ class Engine:
         _check_limits(limits)
         if not limits.bounded:
             raise OptionError("nothing ends this search; give Limits visits, seconds, depth, mate or a clock")
-        with self._turn:
+        with self._own_turn():
             position, exact = self._prepare(source, limits, lines)
             best, last = blocking.search(self._engine, exact)
         return self._answer(best), analysis_of_answer(position, best, last)
 
     def analysis(self, position: Position | chess.Board, limits: Limits | None = None, lines: int = 1) -> Reports:
-        """Reports of a search as it grows, ten a second at most; leaving the loop stops it. Errors: as :meth:`play`.
+        """Reports of a search as it grows, ten a second at most. Errors: as :meth:`play`.
 
-        For ``for`` and ``async for``; ``with`` and ``async with`` stop it at their end.
+        For ``for`` and ``async for``; ``with`` and ``async with`` stop it at their end. So does the thread's next call
+        of the engine.
 
         >>> with Engine("chess", threads=1) as engine:
         ...     for info in engine.analysis(Position()):
@@ -173,11 +183,23 @@ class Engine:
         """
         limits = Limits() if limits is None else limits
         _check_limits(limits)
-        return Reports(self._engine.stop, self._reports(position, limits, lines))
+        reports = Reports(self._engine.stop, self._reports(position, limits, lines))
+        self._made = [each for each in self._made if each() is not None]
+        self._made.append(weakref.ref(reports))
+        return reports
+
+    @contextmanager
+    def _own_turn(self) -> Generator[None]:
+        """Wait for the searches of other threads; end those whose reports this thread has left."""
+        for reports in [each() for each in self._made]:
+            if reports is not None and reports.waits_for_caller:
+                reports.close()
+        with self._turn:
+            yield
 
     def _reports(self, position: Position | chess.Board, limits: Limits, lines: int) -> Generator[Analysis]:
         reports: queue.SimpleQueue[ThinkingInfo | BestMove] = queue.SimpleQueue()
-        with self._turn:
+        with self._own_turn():
             held, exact = self._prepare(position, limits, lines)
             self._engine.go(exact, reports.put, reports.put)
             try:
@@ -224,7 +246,7 @@ class Engine:
         state = position.line[-1]
         if outcome is None or territory is None or not territory.agreed(state):
             return outcome
-        with self._turn:
+        with self._own_turn():
             self._prepare(position, Limits(), 1)
             chains = self._engine.dead_chains()
         if chains is None:

@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..engine.errors import DataError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game, State
@@ -186,10 +188,10 @@ class Position:
         """Whether it is the same position after the same game: what came before decides repetitions."""
         if not isinstance(other, Position):
             return NotImplemented
-        return self._game is other._game and self.line.tobytes() == other.line.tobytes()
+        return self._game is other._game and np.array_equal(self.line, other.line)
 
     def __hash__(self) -> int:
-        return hash((self._game.name, self.line.tobytes()))
+        return hash((self._game.name, len(self.line), self.text))
 
     def __str__(self) -> str:
         """The board with its coordinates."""

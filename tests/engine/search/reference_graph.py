@@ -6,6 +6,7 @@ As :mod:`reference_search`, one simulation at a time, and
   it is worth that node's mean, and is never expanded;
 - a simulation that comes to an alias goes on at its twin, unless that is on the path: then it is a draw;
 - an alias that was passed gets its twin's mean;
+- a leaf that is over although there are moves, in a line that passed an alias, is not terminal: others lead there, too;
 - a leaf gets its edges on its second visit, and without room for them the simulation is not made;
 - where the tree recycles itself, an alias whose twin goes becomes a leaf with a value, without visits of its children,
   and takes its position over.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from az_engine.engine.games.base import Game, State
@@ -124,11 +126,16 @@ class ReferenceGraph(ReferenceSearch):
                     self.add_edges(node, priors)
                 elif not before:
                     self.table[known.key] = node
-        else:
+        elif not self.is_of_way(line):
             node.terminal, node.proven = True, outcome
         self.count(value, draw)
-        if outcome is not None and self.params.solver:
+        if node.terminal and self.params.solver:
             self.prove(node)
+
+    def is_of_way(self, line: State) -> bool:
+        """Whether the game has ended because of what came before, in a line that passed an alias."""
+        passed = any(self.of(node).twin is after for node, after in pairwise(self.path))
+        return passed and self.game.outcome(line) in (LOSS, DRAW, WIN) and len(self.game.legal_moves(line)) > 0
 
     def count(self, value: float, draw: float) -> None:
         """Back a value up the path; from a twin to its alias the side to move is the same."""

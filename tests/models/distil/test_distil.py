@@ -239,9 +239,11 @@ def teacher(tmp_path: Path) -> Path:
 def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = "--nets 1x8 --sizes 5:1,7:1 --minutes 0.2 --points 800 --least 32 --batch 2 --precision fp32"
-    assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) == 0
+    other = ["--other-teacher", f"7:{teacher}", "--apart", "15"]
+    assert main(["distil", str(teacher), "--out", str(out), *other, *arguments.split()]) == 0
     rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] > 0
+    assert rows[-1]["playing"] > 0, "moves at which no teacher looks"
     one, other = (f"{out}/go-1x8-se16_{kind}.onnx visits=4" for kind in ("fp32", "int8"))
     players = ["-A", one, "-B", other, "--games", "2", "--out", str(tmp_path / "match")]
     assert main(["match", "--game", "go", "--size", "7", *players]) == 0
@@ -257,6 +259,9 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
         ("NET --sizes 9:0", "9:0 is no list of sizes"),
         ("NET --sizes 9:-1", "9:-1 is no list of sizes"),
         ("NET --sizes 9:1,9:2", "names a size twice"),
+        ("NET --other-teacher nine:NET", "nine:NET is no teacher of some sizes"),
+        ("NET --other-teacher 9,19:", "9,19: is no teacher of some sizes"),
+        ("NET --sizes 9,19 --other-teacher 7,9:NET", "--other-teacher looks at 7, which is not among --sizes"),
         ("NET --finish", "leave NET out"),
         ("--finish", "holds no net of az-engine distil"),
         ("NET --mean . .", "--mean trains no further; leave NET out"),

@@ -81,12 +81,14 @@ def _is_start(s):
 def _repeated(states, at, oldest):
     """Whether states[at] has occurred before; as in Lc0, not with a pawn that only a pin saved from en passant."""
     s = states[at]
-    j = at - 4
+    j, differs = at - 4, False
     while s.repetitions and j >= oldest and at - j <= s.rule50:
-        if states[j].key == s.key and states[j].ep_claim == s.ep_claim:
-            return True
+        if states[j].key == s.key:
+            if states[j].ep_claim == s.ep_claim:
+                return True
+            differs = True
         j -= 2
-    return False
+    return s.repetitions > 0 and not differs  # before the oldest
 
 
 @device

@@ -128,7 +128,7 @@ def _mark_forbidden(states, newest, since, b, out, row, start):
             out[row, start + p] = 1
         elif ko != SIMPLE and (took or not untouched(b, p)):
             allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
-            if not allowed or key == s.key:  # a lone stone's suicide
+            if not allowed:
                 continue
             requested = situation(key, 1 - turn, s.rules)
             for i in range(since, newest + 1):

@@ -37,6 +37,19 @@ def test_planes() -> None:
         assert (planes.reshape(112, 64) == squares * val[:, None]).all()
 
 
+def test_a_search_sees_repetitions_that_its_window_does_not_reach() -> None:
+    line = LC0.initial()
+    for move in "g1f3 g8f6 b1c3 b8c6 f3g1 f6g8 c3b1 c6b8 g1f3 e7e5 d2d3 d7d6".split():
+        line = LC0.play(line, LC0.parse_move(line, move))
+    window = LC0.window(line)
+    assert len(window) == 8
+    whole, seen = (np.empty((1, *LC0.planes), np.uint8) for _ in range(2))
+    for states, planes in ((line, whole), (window, seen)):
+        LC0.encode(states, np.array([len(states) - 1]), np.zeros(1, np.int64), planes)
+    assert (whole == seen).all()
+    assert [int(whole[0, 13 * i + 12].max()) for i in range(8)] == [0, 0, 0, 1, 1, 0, 0, 0]
+
+
 def test_indices() -> None:
     index = iter(DATA["index"].tolist())
     for line, words in zip(lines(), DATA["legal"], strict=True):

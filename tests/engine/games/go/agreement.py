@@ -96,7 +96,7 @@ def legal(
         if now[point] != 2:
             continue
         put(now, size, point, colour, after)
-        if after[point] == 2 and not suicide:
+        if after[point] == 2 and (not suicide or same(after, now)):
             continue
         fine = True
         if ko == 2:  # simple: what took one stone, standing alone and with one liberty, may not be taken at once

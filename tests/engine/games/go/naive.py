@@ -71,7 +71,7 @@ class NaiveGame:
         if self.board[point] != EMPTY:
             return False
         after = put(self.columns, self.board, point, self.turn)
-        if not self.suicide and after[point] == EMPTY:
+        if after[point] == EMPTY and (not self.suicide or after == self.board):
             return False
         if self.ko == "positional":
             return all(board != after for board, _ in self.past)

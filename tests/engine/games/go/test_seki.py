@@ -71,6 +71,17 @@ def test_a_dead_wall_ends_it() -> None:
     assert set(territory.dead_chains(line[-1], expected.tolist())) == set(chains)
 
 
+def test_scoring_decides_nothing_of_a_seki() -> None:
+    """F6 lives by the eye E6 that it shares, which Japanese rules do not count."""
+    game = get_game("go7")
+    rows = "1X1OOXX/XXXO1OX/OOOOOXX/XXXXXX1/7/7/7"
+    for rules in ("chinese", "japanese"):
+        state = game.parse_position(f"{rows} b - 0 {rules} 0 2 0 0")[0][-1]
+        assert game.territory is not None
+        seki = {game.format_move(state, p) for chain in game.territory.seki(state) for p in chain}
+        assert "F6" in seki, rules
+
+
 def can_take(game: Game, line: State, chain: frozenset[int], points: Sequence[int], depth: int, attacks: bool) -> bool:
     """Whether a chain's opponent takes it by moves on some points, by trying all of them; passes are moves."""
     if any(stones_to_array(line[-1])[p] == EMPTY for p in chain):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shogi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from az_engine.engine.errors import PositionError
 from az_engine.engine.games.base import State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
+from az_engine.engine.games.shogi.notation import parse_sfen
 
 from ..agreement import TIMES, chance
 from .agreement import GAME, HANDICAPS, SHARP, START, Match, by_repetition, differences, random_positions
@@ -72,6 +74,13 @@ def test_positions_without_the_attackers_king(problem: str) -> None:
             if not moves:
                 break
             match.push(source.choice(moves))
+
+
+@pytest.mark.parametrize("rows", ["4k4/9/9/9/9/9/3P5/9/3PK4", "4k4/9/9/9/9/9/P8/9/P3K4"])
+def test_two_pawns_on_a_file_of_a_record(rows: str) -> None:
+    line = parse_sfen(f"{rows} b P 1", problem=True)[0]
+    drops = {text for move in GAME.legal_moves(line) if "*" in (text := GAME.format_move(line[-1], int(move)))}
+    assert drops == {move.usi() for move in shogi.Board(f"{rows} b P 1").legal_moves if "*" in move.usi()}
 
 
 def endings() -> list[Any]:

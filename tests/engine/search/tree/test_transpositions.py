@@ -68,7 +68,10 @@ def searched(
 
 
 def check(tree: Tree, line: State, *, fresh: bool = True) -> tuple[int, int]:
-    """Every node below the root against the rules; (nodes, aliases). fresh: no alias has lost its twin."""
+    """Every node below the root against the rules; (nodes, aliases).
+
+    fresh: no alias has lost its twin, and no leaf ended a line that repeats.
+    """
     positions = tree.positions
     assert positions is not None
     waiting, below, aliases = [(tree.root, line)], set[int](), list[int]()
@@ -77,6 +80,7 @@ def check(tree: Tree, line: State, *, fresh: bool = True) -> tuple[int, int]:
         below.add(node)
         nd = tree.nodes[node]
         assert nd["in_flight"] == 0
+        assert not nd["terminal"] or CHESS.outcome(here) == nd["bound"]
         if positions.keys[node]:
             assert int(positions.keys[node]) == key_of(here)
         if nd["first_edge"] < -1:
@@ -147,6 +151,16 @@ def test_same_graph_as_the_reference(fen: str, params: SearchParams) -> None:
     aliases = assert_same_graph(tree, reference)
     assert aliases > 15
     assert check(tree, line)[1] == aliases
+
+
+@pytest.mark.slow
+def test_a_draw_by_repetition_ends_only_the_line_that_repeats() -> None:
+    line = CHESS.parse_position("8/8/4k3/3p4/3P4/8/3QK3/7q w - - 0 1")[0]
+    for move in ("e2f2", "e6d7", "f2e2", "d7e6"):
+        line = CHESS.play(line, CHESS.parse_move(line, move))
+    tree = searched(line, SearchParams(mate_plies=1), 20_000).tree
+    assert check(tree, line, fresh=False)[1] > 500
+    assert tree.nodes["terminal"][: int(tree.counters[NODES])].sum() > 5
 
 
 @pytest.mark.slow
