@@ -48,8 +48,7 @@ def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Nam
     """
     start, notes = start_values(args)
     values = OptionValues(protocol, start, _hidden_options(args, protocol))
-    early_s = None if protocol == "gtp" else EARLY_S  # there the size of the board comes first
-    talk(make_session, partial(_make_engine, args.game), values, notes, early_s=early_s)
+    talk(make_session, partial(_make_engine, args.game), values, notes, early_s=EARLY_S)
 
 
 def talk(

@@ -17,7 +17,7 @@ from ...engine.os.process import module_command
 from ...engine.os.system import split_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
-from ...protocols.options import BY_KEY
+from ...protocols.options import BY_KEY, OPTIONS
 from .in_process import OurPlayer
 
 SPEC_HELP = """\
@@ -266,11 +266,16 @@ def _check_net(spec: PlayerSpec, game: str) -> None:
 
 
 def _flag(player: str, name: str, value: str) -> list[str]:
-    """An option as ``az-engine gtp`` takes it: a flag that is on or off has no value. Errors: OptionError."""
-    option = BY_KEY.get(name.replace("-", "_"))
-    if option is None or option.kind != "check":
-        return [f"--{name}", value]
+    """An option, by its flag or its name in UCI or USI, as ``az-engine gtp`` takes it. Errors: OptionError."""
+    option = BY_KEY.get(name.lower().replace("-", "_"))
+    if option is None:
+        option = next((each for each in OPTIONS if name.lower() in (each.uci.lower(), each.usi.lower())), None)
+    if option is None or not option.gtp:
+        raise OptionError(f"player {player}: Go has no option {name!r}; az-engine gtp --help lists them")
+    flag = option.key.replace("_", "-")
+    if option.kind != "check":
+        return [f"--{flag}", value]
     try:
-        return [f"--{name}" if option.parse(value) else f"--no-{name}"]
+        return [f"--{flag}" if option.parse(value) else f"--no-{flag}"]
     except OptionError as error:
         raise OptionError(f"player {player}: option.{name}: {error}") from error

@@ -124,6 +124,10 @@ class GtpPlayer:
             "cputime": lambda _: f"{time.process_time():.3f}",
         }
 
+    def ready(self) -> None:
+        """Load the net for the board. BLOCKS."""
+        self._maker.ready()
+
     # ------------------------------------------------------------------ the game
 
     def _boardsize(self, command: GtpCommand) -> str:
@@ -348,7 +352,8 @@ class GtpPlayer:
         if status not in ("alive", "dead", "seki"):
             raise GtpError("invalid status")
         dead, size = self._dead(), self._game.size
-        seki = self._game.seki(dead)
+        counts_all = self._game.ended and not self._game.rules.agreed
+        seki = [] if counts_all else self._game.seki(dead)
         kinds = {"dead": dead, "seki": seki}
         alive = [points for points in self._game.chains() if points not in dead and points not in seki]
         chosen = kinds.get(status, alive)

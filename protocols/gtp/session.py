@@ -20,6 +20,8 @@ from .command import GtpCommand, read_command
 from .game import GoEngine
 from .player import GtpPlayer
 
+_BEGINNINGS = ("boardsize", "rectangular_boardsize", "clear_board", "loadsgf")  # of games: a move will be requested
+
 
 @dataclass(slots=True, kw_only=True)
 class CommandStep(Step):
@@ -40,6 +42,7 @@ class GtpSession(Session[GoEngine]):
     ) -> None:
         super().__init__(make_engine, values, writer, notes)
         self._shown: set[str] = set()
+        self._early_s: float | None = None
         self._endless: list[GtpCommand] = []  # not interrupted yet
         self._player = GtpPlayer(self._loader, values, writer, self.tell)
         self.tell_notes()
@@ -65,6 +68,14 @@ class GtpSession(Session[GoEngine]):
                     self._busy.command.hurry()
                 self.finish()
 
+    def load_early(self, seconds: float) -> None:
+        """Load the net so long after a board is set up."""
+        self._early_s = seconds
+
+    def load_unasked(self) -> Event:
+        self._player.ready()
+        return self.check_output
+
     def _unanswered(self) -> list[GtpCommand]:
         return [step.command for step in self.unfinished() if isinstance(step, CommandStep)]
 
@@ -78,6 +89,8 @@ class GtpSession(Session[GoEngine]):
                 text = handler(command)
                 if text is not None:
                     command.succeed(self._writer, text)
+                if command.name in _BEGINNINGS and self._early_s is not None:
+                    self.post(partial(super().load_early, self._early_s))
         except AzError as error:
             command.fail(self._writer, one_line(str(error)))
             if command.begun:  # its response could not say so

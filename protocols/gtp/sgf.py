@@ -34,6 +34,8 @@ def write_sgf(game: GtpGame) -> str:
 def read_sgf(path: Path) -> Record:
     """A file's first game. Errors: GtpError, which quotes no content."""
     try:
+        if path.is_dir():
+            raise GtpError("cannot load file: it is a folder")
         if not path.is_file():
             raise GtpError("cannot load file: there is no such file")
         with path.open("rb") as stream:

@@ -476,7 +476,7 @@ class UciSession(Session[EngineSeam]):
     # ------------------------------------------------------------------ the end
 
     def quit(self, patience: float | None = None) -> None:
-        if patience is None and self._searches and not self._loader.up_to_date:
+        if patience is None and (self._searches or self._pings) and not self._loader.up_to_date:
             patience = self.loading_patience_s
         super().quit(patience)
 

@@ -16,7 +16,7 @@ _NUMBERS = {"nodes": int, "seconds": float, "depth": int, "mate": int, "incremen
 def check_moves(moves: Any) -> None:
     """Refuse a text where several moves are wanted. Errors: OptionError."""
     if isinstance(moves, str):
-        raise OptionError(f"moves is {moves!r}; it must be several moves, as in ({moves!r},)")
+        raise OptionError(f"moves is {moves!r}; it must be several moves, as in {moves.split() or ['e2e4']!r}")
 
 
 @dataclass(frozen=True, slots=True)

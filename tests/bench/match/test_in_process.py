@@ -93,6 +93,22 @@ def test_a_flag_of_gtp_is_on_or_off(value: str, trouble: str | None) -> None:
         launch(spec, "go5", ready_s=120, endless_s=120)
 
 
+def test_an_option_of_gtp_has_the_name_of_a_flag_or_of_uci(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def start(command: list[str], **limits: float) -> None:
+        started.append(command)
+
+    monkeypatch.setattr("az_engine.bench.match.players.client_of", lambda protocol: start)
+    for name in ("c-puct", "CPuct", "c_puct"):
+        launch(replace(UNIFORM, options={name: "2"}), "go5", ready_s=1, endless_s=1)
+    assert all(command[command.index("--c-puct") + 1] == "2" for command in started)
+    with pytest.raises(
+        OptionError, match="player uniform: Go has no option 'Contempt'; az-engine gtp --help lists them"
+    ):
+        launch(replace(UNIFORM, options={"Contempt": "2"}), "go5", ready_s=1, endless_s=1)
+
+
 @pytest.mark.parametrize(("options", "int8"), [({}, True), ({"int8": "false"}, False)])
 def test_a_net_is_converted_before_the_engine_that_plays_it_starts(
     options: dict[str, str], int8: bool, monkeypatch: pytest.MonkeyPatch

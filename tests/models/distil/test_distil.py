@@ -239,8 +239,8 @@ def teacher(tmp_path: Path) -> Path:
 def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = "--nets 1x8 --sizes 5:1,7:1 --minutes 0.2 --points 800 --least 32 --batch 2 --precision fp32"
-    other = ["--other-teacher", f"7:{teacher}", "--apart", "15"]
-    assert main(["distil", str(teacher), "--out", str(out), *other, *arguments.split()]) == 0
+    another = ["--other-teacher", f"7:{teacher}", "--apart", "15"]
+    assert main(["distil", str(teacher), "--out", str(out), *another, *arguments.split()]) == 0
     rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] > 0
     assert rows[-1]["playing"] > 0, "moves at which no teacher looks"

@@ -556,3 +556,20 @@ def test_what_sabaki_sends_is_answered_exactly() -> None:
         assert talk.ask("set_free_handicap C3 G7", "clear_board", "set_free_handicap C3 G7", "play W E5") == [
             *("? board not empty", "=", "=", "="),
         ]
+
+
+@pytest.mark.slow
+def test_the_net_is_loaded_once_a_board_is_set_up() -> None:
+    loaded = threading.Event()
+
+    class Loading(Engine):
+        def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
+            super().ready(on_progress)
+            loaded.set()
+
+    with GtpTalk(lambda options: Loading("go", options)) as talk:
+        talk.session.load_early(0.0)
+        talk.one("name")
+        assert not loaded.wait(0.3), "the size of the board comes first"
+        talk.one("boardsize 9")
+        assert loaded.wait(60)
