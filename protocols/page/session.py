@@ -35,10 +35,11 @@ from ..session import Session
 from ..steps import Event, Step
 from . import report
 from .filework import LONG, FileWork
+from .outline import merged, outline, read_tree
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import MOST_GAMES, Scoresheet, empty_board, merged, outline, read_any, read_tree
+from .scoresheet import MOST_GAMES, Scoresheet, empty_board, read_any
 
 if TYPE_CHECKING:
     from ...engine.search.tree.most_visited import Snapshot
@@ -284,7 +285,7 @@ class PageSession(Session[PageEngine]):
         record = records[number - 1]
         if record.fault and not record.moves and record.root is None:
             raise DataError(record.fault)
-        shown = outline(record, MOST_BRANCHES)
+        shown = outline(game, record, MOST_BRANCHES)
         fields: dict[str, Any] = {
             "game": game,
             "moves": record.moves,

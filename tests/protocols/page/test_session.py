@@ -18,7 +18,8 @@ from websockets.sync.client import ClientConnection
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.errors import DataError, IllegalMoveError
 from az_engine.protocols.page import filework
-from az_engine.protocols.page.scoresheet import MOST_GAMES, Scoresheet, merged, outline, read_records, read_tree
+from az_engine.protocols.page.outline import merged, outline, read_tree
+from az_engine.protocols.page.scoresheet import MOST_GAMES, Scoresheet, read_records
 from az_engine.protocols.page.session import nets_of
 
 from ..serve.lines import PATIENCE_S, RunningServer
@@ -65,10 +66,10 @@ def test_variations_of_a_file_come_to_the_page_and_back() -> None:
     text = "1. e4 {good} e5 (1... c5 2. Nf3 (2. c3) 2... d6) 2. Nf3 *"
     [record] = read_records("chess", text.encode(), "a.pgn")
     tree = [(0, "e2e4"), (1, "e7e5"), (2, "g1f3"), (1, "c7c5"), (4, "g1f3"), (5, "d7d6"), (4, "c2c3")]
-    shown = outline(record, 99)
+    shown = outline("chess", record, 99)
     assert shown.branches == tree
     assert (shown.comments, shown.hidden) == (["", "good", *[""] * 6], 0)
-    assert [outline(record, most).hidden for most in (3, 4, 5, 6)] == [2, 2, 2, 1], (
+    assert [outline("chess", record, most).hidden for most in (3, 4, 5, 6)] == [2, 2, 2, 1], (
         "1... c5 with 2. c3, 2. Nf3, 2... d6"
     )
     sheet = Scoresheet("chess")
@@ -77,7 +78,7 @@ def test_variations_of_a_file_come_to_the_page_and_back() -> None:
     more = merged(record, None, ["e2e4", "c7c5", "g1f3", "b8c6"], [*tree, (4, "b1c3")])
     assert more.moves == ("e2e4", "c7c5", "g1f3", "b8c6"), "the page's main line"
     assert more.tree.children[0].comment == "good"
-    branches = outline(more, 99).branches
+    branches = outline("chess", more, 99).branches
     assert {*branches} >= {(0, "e2e4"), (1, "c7c5"), (1, "e7e5")}
     assert len(branches) == len(tree) + 2, "each move is there once"
     with pytest.raises(IllegalMoveError):
@@ -363,6 +364,29 @@ def test_variations_that_the_page_does_not_show_are_counted_and_saved(server: Ru
         saved = page.one("write", format="SGF", **fields)["text"]
         for part in ("AB[bb]", "AW[ee]", "W[dc]", "W[ab]", "W[ac]"):
             assert part in saved
+
+
+@pytest.mark.parametrize(
+    ("game", "text", "tree", "saved"),
+    [
+        ("chess", "1. e4 e5 (1... -- 2. d4) (1... c5) 2. Nf3 *", ["e4", "e5", "Nf3", "c5"], "1... -- 2. d4"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;AE[cc];B[cc];W[ff]))", ["C7", "D6", "E5"], ";AE[cc];B[cc];W[ff]"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;PL[W];W[ff]))", ["C7", "D6", "E5"], ";PL[W];W[ff]"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;B[gg];W[cc]))", ["C7", "D6", "E5", "G3"], ";B[gg];W[cc]"),
+    ],
+)
+def test_variations_that_the_rules_do_not_allow_are_hidden_and_saved(
+    server: RunningServer, game: str, text: str, tree: list[str], saved: str
+) -> None:
+    with web(server, f"/page?game={game}") as client:
+        page = Page(client)
+        record = page.one("load", text=text)
+        asked = [f"{parent} {move}" for parent, move in record["tree"]]
+        shown = page.one("game", root=record["root"], moves=record["moves"], tree=asked)
+        assert (record["hidden"], shown["tree"]) == (1, tree)
+        fields = {name: record[name] for name in ("root", "moves", "source")}
+        form = record["source"]["format"]
+        assert saved in " ".join(page.one("write", format=form, tree=asked, **fields)["text"].split())
 
 
 @pytest.mark.parametrize(
