@@ -286,6 +286,48 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         assert page.one("write", format="../x", **told)["is"] == "error"
 
 
+GO9 = "9/9/9/9/9/9/9/9/9 b - 7 chinese 0 0 0"
+RESIGNED = '[Result "0-1"]\n[Termination "resignation"]\n\n1. e4 e5 0-1\n'
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "more", "part"),
+    [
+        ("chess", "f2f3 e7e5 g2g4 d8h4", {}, '[Result "0-1"] [Termination "mate"]'),
+        ("chess", "e2e4 e7e5", {}, '[Result "*"]'),
+        ("chess", "e2e4", {"ended": {"winner": 0, "why": "resigned"}}, '[Result "1-0"] [Termination "resignation"]'),
+        ("chess", "e2e4", {"ended": {"winner": None, "why": "time"}}, '[Result "1/2-1/2"] [Termination "time'),
+        ("shogi", "7g7f", {"ended": {"winner": 0, "why": "resigned"}}, "まで1手で先手の勝ち"),
+        ("go", "E5 pass pass", {"root": GO9}, "RE[B+74]"),
+        ("go", "E5 pass pass", {"root": GO9, "dead": ["E5"]}, "RE[W+7]"),
+        ("go", "E5 pass pass", {"root": GO9, "ended": {"winner": 1, "why": "resigned"}}, "RE[B+74]"),
+        ("go", "E5", {"root": GO9, "ended": {"winner": 1, "why": "time"}}, "RE[W+T]"),
+        ("chess", "e2e4 e7e5", {"source": RESIGNED}, '[Result "0-1"] [Termination "resignation"]'),
+        ("chess", "e2e4 e7e5", {"source": RESIGNED, "ended": {"winner": 0, "why": "time"}}, '[Result "1-0"]'),
+        ("chess", "e2e4 e7e5 d1h5 b8c6 f1c4 g8f6 h5f7", {"source": RESIGNED}, '[Result "1-0"] [Termination "mate"]'),
+        ("chess", "e2e4 e7e5 d1h5", {"source": RESIGNED}, '[Result "0-1"]'),
+    ],
+)
+def test_a_game_is_saved_with_its_result(
+    server: RunningServer, game: str, moves: str, more: dict[str, Any], part: str
+) -> None:
+    form = {"chess": "PGN", "shogi": "KIF", "go": "SGF"}[game]
+    if "source" in more:
+        more = more | {"source": {"format": form, "text": more["source"]}}
+    with web(server, f"/page?game={game}") as client:
+        saved = Page(client).one("write", format=form, moves=moves.split(), **more)
+        assert part in " ".join(saved["text"].split())
+
+
+def test_lines_of_the_review_are_no_loss_of_a_format_without_variations(server: RunningServer) -> None:
+    values = [{"score": 0.9, "best": ["2g2f"], "words": ["2g2f"]}, {"score": 0.5}]
+    fields = {"format": "CSA", "moves": ["7g7f"], "values": values}
+    with web(server, "/page?game=shogi") as client:
+        page = Page(client)
+        assert page.one("write", **fields)["note"] == ""
+        assert "variations" in page.one("write", **fields, tree=["0 7g7f", "0 2g2f"])["note"]
+
+
 TWO = (
     '[White "A"]\n[Annotator "x"]\n\n1. e4 { mine } ( 1. d4 $1 ) e5 *\n\n'
     '[White "Jörg"]\n[Variant "Chess960"]\n[SetUp "1"]\n'
