@@ -22,7 +22,6 @@ from ...engine.records.text import kind_of
 
 if TYPE_CHECKING:
     from ...engine.games.base import Game, State
-    from .outline import Branch
 
 MOST_HANDICAP = 9
 MOST_GAMES = 2000  # of a file, to choose from
@@ -145,8 +144,8 @@ class Scoresheet:
             words.append(word)
         return words
 
-    def words_of(self, tree: Sequence[Branch]) -> list[str]:
-        """The moves of a tree as people write them. Errors: IllegalMoveError."""
+    def words_of(self, tree: Sequence[tuple[int, str]]) -> list[str]:
+        """The moves of a tree, numbered as in a request, as people write them. Errors: IllegalMoveError."""
         game, states = self.game, [self._line[:1]]
         words = list[str]()
         for parent, text in tree:
