@@ -32,6 +32,7 @@ Reason = Literal[
 ]
 Ending = tuple[Reason, int | None]  # why, and the points of the side to move: 1, 0, -1, None = unknown
 LINE = "line"  # in Node.more: the number of the line of a list that a position stands on
+SET_UP = frozenset({"AB", "AW", "AE", "PL"})  # in Node.more, by SGF's names: what changes the position
 ILLEGAL = "illegal"  # in Node.more: the rules refuse the move, and the game ended with it
 
 
@@ -69,6 +70,11 @@ class Node:
         while node.children:
             node = node.children[0]
             yield node
+
+    @property
+    def sets_up(self) -> bool:
+        """Whether another position begins here; in variations only the format's own words may say so."""
+        return self.position is not None or not SET_UP.isdisjoint(self.more)
 
     @property
     def bare(self) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,7 @@ from ...engine.games.outcome import RUNNING
 from ...engine.games.rules import Rules
 from ...engine.records.formats import MAX_PLIES, format_named
 from ...engine.records.opinion import Kind, Opinion
-from ...engine.records.record import ILLEGAL, Node, Record
+from ...engine.records.record import Node, Record
 from ...engine.records.text import kind_of
 
 if TYPE_CHECKING:
@@ -29,8 +27,16 @@ MOST_HANDICAP = 9
 MOST_GAMES = 2000  # of a file, to choose from
 MOST_WRITTEN = 12  # moves of a line
 _DEEPEST = 20  # plies of an opening
-_COMMAND = re.compile(r"\[%[^\]]*\]")  # for programs, in a comment of PGN: clocks, evaluations, arrows
 _MOST_AHEAD = 4000  # moves of lines that are remembered
+
+
+def beginning(family: str, root: str | None) -> tuple[Game, State]:
+    """The game, in the form and size of a position, and the line that begins with it. Errors: AzError."""
+    game = get_game(family)
+    if root is None:
+        return game, game.initial()
+    game = game.of_record(Record(Node(position=root)))
+    return game, game.parse_position(root)[0]
 
 
 class Scoresheet:
@@ -62,7 +68,7 @@ class Scoresheet:
         """Hold the game of ``moves`` from ``root``. Errors: AzError, and then the old game is held."""
         if len(moves) > MAX_PLIES:
             raise PositionError(f"a game has at most {MAX_PLIES} moves here, not {len(moves)}")
-        game, line = self._start(root)
+        game, line = beginning(self._family, root)
         same = 0
         if root == self.root:
             while same < min(len(moves), len(self.moves)) and moves[same] == self.moves[same]:
@@ -138,8 +144,8 @@ class Scoresheet:
             words.append(word)
         return words
 
-    def words_of(self, tree: Sequence[Branch]) -> list[str]:
-        """The moves of a tree as people write them. Errors: IllegalMoveError."""
+    def words_of(self, tree: Sequence[tuple[int, str]]) -> list[str]:
+        """The moves of a tree, numbered as in a request, as people write them. Errors: IllegalMoveError."""
         game, states = self.game, [self._line[:1]]
         words = list[str]()
         for parent, text in tree:
@@ -156,14 +162,6 @@ class Scoresheet:
         """Whether people write moves in another way than the protocol."""
         kind = type(self.game)
         return kind.write_move is not Rules.write_move or (self.native and kind.write_native is not Rules.write_native)
-
-    def _start(self, root: str | None) -> tuple[Game, State]:
-        """The game, in the form and size of the position, and the line that begins with it. Errors: AzError."""
-        game = get_game(self._family)
-        if root is None:
-            return game, game.initial()
-        game = game.of_record(Record(Node(position=root)))
-        return game, game.parse_position(root)[0]
 
     @property
     def name(self) -> str:
@@ -334,78 +332,3 @@ def read_any(family: str, others: Iterable[str], data: bytes, name: str) -> tupl
             with contextlib.suppress(DataError):
                 return other, read_records(other, data, name)
         raise error from None
-
-
-Branch = tuple[int, str]  # a move of a tree: number of the move before it, from 1 on, 0 the root; and the move
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What the page shows of a record's tree."""
-
-    branches: list[Branch]  # each move before those that follow it, the main line first
-    comments: list[str]  # before the first move, and of each branch
-    hidden: int  # variations that are not among the branches
-
-
-def outline(record: Record, most: int) -> Outline:
-    """A record's tree from its last start on, with at most so many moves."""
-    main = record.main_line()
-    branches, comments, shown = list[Branch](), [list[str]()], {*map(id, main)}
-    waiting = [(0, main[0])]
-    while waiting:
-        parent, node = waiting.pop()
-        if node is not main[0] and (node.position is not None or ILLEGAL in node.more):
-            continue
-        if node.move:
-            if len(branches) >= most:
-                continue
-            branches.append((parent, node.move))
-            comments.append([])
-            parent = len(branches)
-        shown.add(id(node))
-        comments[parent] += filter(None, (_COMMAND.sub("", text).strip() for text in (node.before, node.comment)))
-        waiting += [(parent, child) for child in reversed(node.children)]
-    hidden = 0
-    for node in record.tree.descendants():
-        begins = node.children if id(node) in shown else node.children[1:]  # of variations, or where one is cut off
-        hidden += sum(id(child) not in shown for child in begins)
-    return Outline(branches, ["\n".join(texts) for texts in comments], hidden)
-
-
-def read_tree(texts: Sequence[str]) -> list[Branch]:
-    """A tree as the page sends it: "number move". Errors: DataError."""
-    results = list[Branch]()
-    for text in texts:
-        number, _, move = text.partition(" ")
-        if not (number.isdecimal() and len(number) < 6 and int(number) <= len(results) and move):
-            raise DataError("each move of a tree follows one before it")
-        results.append((int(number), move))
-    return results
-
-
-def merged(record: Record, root: str | None, moves: Sequence[str], tree: Sequence[Branch] = ()) -> Record:
-    """A record whose main line has these moves, and which has those of a tree as variations; nothing in it is lost."""
-    if record.root != root:
-        record = Record.of_line((), root, names=record.names, headers=record.headers)
-    node = start = record.main_line()[0]
-    for move in moves:
-        node = _child(node, move, first=True)
-    nodes = [start]
-    for parent, move in tree:
-        nodes.append(_child(nodes[parent], move))
-    return record
-
-
-def _child(node: Node, move: str, *, first: bool = False) -> Node:
-    """The child with a move, a new one if need be; remarks may lie between. first: it becomes the main line."""
-    while len(node.children) == 1 and not node.children[0].move:
-        node = node.children[0]
-    child = next((each for each in node.children if each.move == move), None)
-    if child is None:
-        child = Node(move)
-        node.children.append(child)
-    if first:
-        node.children.remove(child)
-        node.children.insert(0, child)
-    return child

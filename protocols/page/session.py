@@ -7,7 +7,6 @@ ends the search that runs, which still gives its answer.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -35,10 +34,12 @@ from ..session import Session
 from ..steps import Event, Step
 from . import report
 from .filework import LONG, FileWork
+from .outline import outline, read_tree
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import MOST_GAMES, Scoresheet, empty_board, merged, outline, read_any, read_tree
+from .saved import LONGEST_SOURCE, record_of
+from .scoresheet import MOST_GAMES, Scoresheet, empty_board, read_any
 
 if TYPE_CHECKING:
     from ...engine.search.tree.most_visited import Snapshot
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 PAPER = "page"  # the format that is a page of its own
 RESIGN_PERMILLE = 30  # expected points
 _TITLE = 120  # characters
-_LONGEST_SOURCE = 300_000  # characters
 _LEAST_MS = 100  # between reports
 MOST_BRANCHES = 9_000  # moves of a tree
 _MOST_LATER = 16  # questions that wait for the engine
@@ -79,7 +79,7 @@ def _source(game: str, record: Record) -> dict[str, str] | None:
         text = form.write(record)
     except AzError:
         return None
-    return {"format": form.name, "text": text} if len(text) <= _LONGEST_SOURCE else None
+    return {"format": form.name, "text": text} if len(text) <= LONGEST_SOURCE else None
 
 
 class PageEngine(AnalysisEngine, Protocol):
@@ -284,7 +284,7 @@ class PageSession(Session[PageEngine]):
         record = records[number - 1]
         if record.fault and not record.moves and record.root is None:
             raise DataError(record.fault)
-        shown = outline(record, MOST_BRANCHES)
+        shown = outline(game, record, MOST_BRANCHES)
         fields: dict[str, Any] = {
             "game": game,
             "moves": record.moves,
@@ -302,7 +302,7 @@ class PageSession(Session[PageEngine]):
     def _write_record(self, request: Request, _: int) -> Event:
         """The game as a file: what was loaded, with what was found added to it."""
         sheet = self._held(request)
-        plain = self._loaded(request)
+        plain = record_of(sheet, request)
         judged = [None if value is None else Judgement.read(value) for value in request.tables("values")]
         if len(judged) > len(sheet.moves) + 1:
             raise DataError(f"values must be one for each position, {len(sheet.moves) + 1}, not {len(judged)}")
@@ -319,31 +319,9 @@ class PageSession(Session[PageEngine]):
         form = format_named(sheet.game.record_formats, requested)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
+        note = left_out(form, form.lost(plain))  # before the review's own lines are there
         record = annotated(sheet, judged, plain, form, self.values.engine_options())
-        note = left_out(form, form.lost(record))
         return partial(self._say, "file", request.id, text=form.write(record), suffix=form.suffixes[0], note=note)
-
-    def _loaded(self, request: Request) -> Record:
-        """The record that the page has loaded, else a new one, with the moves that the page shows. Errors: AzError."""
-        sheet, source, tree = self._sheet, request.table("source"), read_tree(request.words("tree"))
-        assert sheet is not None
-        sheet.words_of(tree)  # all are legal
-        names = request.words("names")
-        known = (names[0], names[1]) if len(names) == 2 else ("", "")
-        result = request.some_integer("result", -1, 1)
-        if source is None:
-            return merged(Record.of_line((), sheet.root, result, names=known), sheet.root, sheet.moves, tree)
-        form = format_named(sheet.game.record_formats, source.text("format") or "")
-        text = (source.text("text", _LONGEST_SOURCE) or "").encode("utf-8", "replace")
-        record = next(form.read(io.BytesIO(text)), None)
-        if record is None:
-            raise DataError(f"source has no game in {form.name}")
-        record.source = form.name
-        record = merged(record, sheet.root, sheet.moves, tree)
-        record.names = known if any(known) else record.names
-        if result is not None and result != record.result:
-            record.result, record.reason, record.margin = result, "", None
-        return record
 
     # ------------------------------------------------------------------ searches
 

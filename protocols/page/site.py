@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +52,10 @@ class SiteFile:
         return {"Content-Type": self.kind, "ETag": self.tag, "Cache-Control": "no-cache", **GUARDS}
 
 
-def read_site(*, run: bool = False) -> dict[str, SiteFile]:
+def read_site(games: Sequence[str] = (), *, run: bool = False) -> dict[str, SiteFile]:
     """Every file of the page by its path, such as board/board.js. No other one is ever looked up on the disk.
 
-    run: the page has a way to a training run's page.
+    games: their names, among which the page chooses. run: it has a way to a training run's page.
     """
     results = dict[str, SiteFile]()
     for code in languages():
@@ -71,7 +72,8 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
                 )
             name = path.relative_to(WEB).as_posix()
             if name == FRONT:
-                words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
+                words = f'data-languages="{" ".join(languages())}" data-games="{" ".join(games)}"'
+                words += " data-run" if run else ""
                 body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
             results[name] = _site_file(body, path.suffix)
     return results

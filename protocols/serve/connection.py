@@ -283,7 +283,7 @@ class Connection:
 
 
 def read_hello(lines: list[bytes], received: bytes) -> Hello | None:
-    """What the whole ``lines`` at the head of ``said`` open; None when the protocol is not known yet.
+    """What the whole ``lines`` at the head of ``received`` open; None when the protocol is not known yet.
 
     Errors: RefusedError for a line that opens nothing.
     """

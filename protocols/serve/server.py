@@ -76,6 +76,11 @@ class Server:
         self._listener = listen(*address)
         self.port = int(self._listener.getsockname()[1])
 
+    @property
+    def games(self) -> tuple[str, ...]:
+        """The names of the games that are played."""
+        return tuple(each.game for each in self._offers)
+
     def run(self) -> None:
         """Let clients in until :meth:`stop`, then let every session give its move and close. BLOCKS."""
         self._listener.settimeout(_TICK_S)
@@ -215,7 +220,7 @@ class Server:
             protocol, make = "gtp", AnalysisSession.of(offer.game, analysts, waits=hello.waits)
             caps |= {key: max(caps[key] // analysts, 1) for key in ("hash",) if key in caps}
         if hello.protocol == PAGE:
-            make = PageSession.of(offer.game, tuple(each.game for each in self._offers))
+            make = PageSession.of(offer.game, self.games)
         values = OptionValues(protocol, offer.start, offer.hidden, caps)
 
         def make_engine(options: EngineOptions) -> Any:

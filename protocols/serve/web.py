@@ -78,7 +78,7 @@ class Web:
     def __init__(self, server: Server, access: AccessCheck, batcher: Batcher | None, run: Path | None = None) -> None:
         """``batcher``: whose figures /metrics tells; ``run``: the folder of a training run, whose page /run shows."""
         self._server, self._access, self._batcher, self._run = server, access, batcher, run
-        self._site = read_site(run=run is not None)
+        self._site = read_site(server.games, run=run is not None)
         self._penitents = 0  # clients that wait because of a wrong token
         conversations = [
             WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)

@@ -123,6 +123,21 @@ def test_go_is_written_as_sgf(
     assert bool(told) == bool(output.err)
 
 
+def test_two_games_never_have_one_file(csa: Path, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    csa.rename(folder / "x.csa")
+    (folder / "x_0001.csa").write_text("PI\n+\n+2726FU\n")
+    assert run(folder, out, "--to", "kif") == 0
+    assert sorted(path.stem for path in out.iterdir()) == ["x_0001", "x_0002", "x_0003"]
+    assert "２六歩" in (out / "x_0001.kifu").read_text(encoding="utf-8"), "a game keeps its file's name"
+    for name in ("x_0001", "x_0002"):
+        (out / f"{name}.kifu").unlink()
+    with pytest.raises(OptionError, match=r"x_0003.kifu is there already"):
+        run(folder, out, "--to", "kif")
+    assert len([*out.iterdir()]) == 1, "nothing is written then"
+
+
 def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
     (tmp_path / "there.kif").write_text("x")
     (tmp_path / "empty").mkdir()

@@ -11,7 +11,8 @@ import pytest
 
 from az_engine.cli import main
 from az_engine.engine.games import get_game
-from az_engine.engine.records.formats import read_games
+from az_engine.engine.records.formats import format_games, format_named, read_games
+from az_engine.engine.records.record import Record
 
 KIF = """手合割：平手
 先手：甲
@@ -133,13 +134,38 @@ def test_all_games_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     source.write_text(PGN + "\n" + C960 + '\n[White "n"]\n[Result "*"]\n\n*\n\n[Variant "Atomic"]\n\n1. e4 *\n')
     assert review(source, "--all", "--out", tmp_path / "o.pgn", "--out", tmp_path / "p.html") == 1
     records = list(read_games(get_game("chess").record_formats, tmp_path / "o.pgn"))
-    assert [len(record.moves) for record in records] == [4, 6]
+    assert [len(record.moves) for record in records] == [4, 6, 0]
     assert sorted(path.name for path in tmp_path.glob("p*")) == ["p_0001.html", "p_0002.html"]
     said = capsys.readouterr()
     assert "game 1, A - B" in said.out
     error = said.err.replace("\n", " ")
-    assert "game 3: it has no moves to review" in error
-    assert "game 4: this is a game of Atomic" in error
+    assert "game 3: it has no moves to review; it is written as it is" in error
+    assert re.search("game 4: this is a game of Atomic.*; it is not written", error)
+
+
+def test_a_game_without_moves_stays_in_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.pgn").write_text('[White "C"]\n[Result "1-0"]\n\n{D did not come} 1-0\n\n[White "A"]\n\n1. e4 *\n')
+    assert review(tmp_path / "a.pgn", "--all") == 0
+    first, second = read_games(get_game("chess").record_formats, tmp_path / "a.review.pgn")
+    assert (first.tree.comment, first.result, first.names[0]) == ("D did not come", 1, "C")
+    assert (second.moves, second.names[0]) == (("e2e4",), "A")
+    (tmp_path / "b.pgn").write_text('[White "C"]\n\n{D did not come} 1-0\n')
+    assert review(tmp_path / "b.pgn", "--all") == 2
+    assert not (tmp_path / "b.review.pgn").exists()
+    assert review(tmp_path / "a.pgn", "--all", "--out", tmp_path / "a.html") == 0
+    assert "game 1: it has no moves to review; it is not written" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_review_s_own_lines_are_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """CSA holds no variations; those of the file are told."""
+    missed = Record.of_line(("5i4h", "5a4a"), "4k4/9/4P4/9/9/9/9/9/4K4 b G 1")
+    csa = format_games([missed], format_named(get_game("shogi").record_formats, "csa"))
+    for name, text, words in (("a.csa", csa, "blunder: 1"), ("b.kif", KIF, "CSA holds no variations")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert review(tmp_path / name, "--out", tmp_path / f"{name}.csa") == 0
+        said = capsys.readouterr()
+        assert words in " ".join((said.out + said.err).split())
+        assert ("variations" in said.err) == (name == "b.kif")
 
 
 @pytest.mark.parametrize(

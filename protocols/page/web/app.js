@@ -25,6 +25,7 @@ import { spoken, t, word } from "./words/language.js";
 import { startLanguage } from "./words/languages.js";
 import { result, sideName } from "./words/words.js";
 
+const OFFERED = document.documentElement.dataset.games.split(" ").filter((name) => GAMES[name]);
 const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView, EditView];
 
 class App {
@@ -51,7 +52,7 @@ class App {
       this.match.store();
     });
     this.address = new Address((place) => this.visit(place));
-    this.choose(GAMES[words.get("game")] ? words.get("game") : localStorage.getItem("az-engine last") || "chess");
+    this.choose([words.get("game"), localStorage.getItem("az-engine last"), "chess"].find((name) => OFFERED.includes(name)) || OFFERED[0]);
   }
 
   // ---------------------------------------------------------------- game and view
@@ -125,7 +126,7 @@ class App {
     hello.sides = hello.sides.map((side) => word(side, this.match.name));
     if (!this.board.svg.isConnected) clear(byId("board"), this.board.svg);
     if (!hello.nets.includes(this.match.net)) this.match.net = undefined;
-    clear(byId("games"), ...hello.games.filter((name) => GAMES[name]).map((name) =>
+    clear(byId("games"), ...OFFERED.map((name) =>
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));
     this.showView(this.view);
     this.match.forget();
@@ -256,4 +257,5 @@ class App {
 }
 
 await startLanguage();
-window.az = new App();
+if (OFFERED.length) window.az = new App();
+else byId("status").textContent = word("This server plays no game that the page can show.");

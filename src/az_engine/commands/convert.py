@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 from ..engine.errors import DataError, OptionError, PositionError
@@ -111,26 +112,38 @@ def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
 
 
 def _names(written: Written) -> Iterator[tuple[str, str]]:
-    """File names without their ends: numbered where a stem has several games."""
-    count: Counter[str] = Counter()
+    """File names without their ends, each once: numbered where a stem has several games."""
     total = Counter(stem for stem, _ in written)
+    taken = {stem for stem, games in total.items() if games == 1}
+    numbers = {stem: count(1) for stem in total}
     for stem, text in written:
-        count[stem] += 1
-        yield (stem if total[stem] == 1 else f"{stem}_{count[stem]:04}"), text
+        name = stem
+        if total[stem] > 1:
+            name = next(name for n in numbers[stem] if (name := f"{stem}_{n:04}") not in taken)
+            taken.add(name)
+        yield name, text
 
 
 def _write_folder(folder: Path, form: RecordFormat, written: Written, force: bool) -> None:
+    targets = [(folder / f"{name}{form.suffixes[0]}", text) for name, text in _names(written)]
+    for path, _ in targets:
+        _check_free(path, force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"cannot write to {folder} ({error.strerror}); choose another OUT") from error
-    for name, text in _names(written):
-        _write(folder / f"{name}{form.suffixes[0]}", form, [text], force)
+    for path, text in targets:
+        _write(path, form, [text], force)
+
+
+def _check_free(path: Path, force: bool) -> None:
+    """Errors: OptionError for a file that is there already, without ``force``."""
+    if path.exists() and not force:
+        raise OptionError(f"{path} is there already; choose another OUT, or say --force")
 
 
 def _write(path: Path, form: RecordFormat, texts: list[str], force: bool) -> None:
-    if path.exists() and not force:
-        raise OptionError(f"{path} is there already; choose another OUT, or say --force")
+    _check_free(path, force)
     if len(texts) > 1 and form.between is None:
         raise OptionError(f"a {form.name} file holds one game, not {len(texts)}; write to a folder")
     content, note = encoded(form, (form.between or "").join(texts), path.name)

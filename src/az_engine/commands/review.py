@@ -72,7 +72,8 @@ def main(args: argparse.Namespace) -> int:
                 if not args.all:
                     raise DataError(problem)
                 damaged += bool(record.fault)
-                review.tell(problem)
+                kept = [] if record.fault else [out.keep(record, number) for out in outs]
+                review.tell(f"{problem}; it is {'written as it is' if any(kept) else 'not written'}")
                 continue
             damaged += bool(record.fault)
             if record.note:
@@ -88,6 +89,7 @@ def main(args: argparse.Namespace) -> int:
     if not reviewed:
         raise DataError(f"{args.source} holds no game that can be reviewed")
     for out in outs:
+        out.write_kept()
         out.tell(review.console)
     return 1 if damaged else 0
 
@@ -208,6 +210,7 @@ class _Out:
         self._path, self._numbered, self._force = path, numbered, force
         self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name)
         self._texts: list[str] = []
+        self._kept: list[tuple[Record, int]] = []  # games without moves, with their numbers, that are to be written
         self._notes: list[str] = []
         self._written: list[Path] = []
         self._lost: Counter[str] = Counter()
@@ -230,18 +233,36 @@ class _Out:
 
     def add(self, review: _Review, record: Record, number: int) -> None:
         """Write a game that has been judged. Errors: AzError."""
-        path = self._place(number)
         if self._form is None:
             data = review_data(review.sheet, review.judged, record, review.net)
-            self._write(path, write_paper(data["title"], "papers/paper.js", data).encode())
+            self._write(self._place(number), write_paper(data["title"], "papers/paper.js", data).encode())
             return
-        form = self._form
+        self.write_kept()
+        self._lost += self._form.lost(record)
+        self._append(annotated(review.sheet, review.judged, record.copy(), self._form), number)
+
+    def keep(self, record: Record, number: int) -> bool:
+        """Have a game without moves written as it is, in its place. False: a page shows none."""
+        if self._form is not None:
+            self._kept.append((record, number))
+        return self._form is not None
+
+    def write_kept(self) -> None:
+        """Write the games without moves that wait. Errors: AzError."""
+        for record, number in self._kept:
+            assert self._form is not None
+            self._lost += self._form.lost(record)
+            self._append(record, number)
+        self._kept = []
+
+    def _append(self, record: Record, number: int) -> None:
+        """Write a game into its file, or behind those before it."""
+        path, form = self._place(number), self._form
+        assert form is not None
         assert form.write is not None
         if self._numbered and form.between is None:
             self._texts = []
-        copy = annotated(review.sheet, review.judged, record.copy(), form)
-        self._lost += form.lost(copy)
-        self._texts.append(form.write(copy))
+        self._texts.append(form.write(record))
         content, note = encoded(form, (form.between or "").join(self._texts), path.name)
         if note and note not in self._notes:
             self._notes.append(note)

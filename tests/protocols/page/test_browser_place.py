@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
 
 from ..serve.lines import RunningServer
+from ..serve.test_web import port_of
 from .browser import IN_CHROMIUM, READY, Browser, Chromium, show
 from .test_browser import NOTE
 
@@ -37,6 +39,25 @@ def test_a_link_to_a_position_without_moves(server: RunningServer, browser: Brow
 def test_a_link_to_a_ply_that_is_not_there(server: RunningServer, browser: Browser, ply: str, shown: int) -> None:
     show(browser, server, f"game=chess&moves=e2e4 e7e5&you=2&ply={ply}".replace(" ", "%20"))
     assert browser.do("[az.match.ply, az.match.moves.length].join()") == f"{shown},2"
+
+
+@pytest.mark.parametrize("words", ["", "game=chess&moves=e2e4"])
+def test_a_server_without_chess_and_without_the_game_before(tmp_path: Path, browser: Browser, words: str) -> None:
+    with RunningServer(tmp_path / "log", http=True, games=("shogi",)) as server:
+        show(browser, server, "")
+        browser.do("localStorage.setItem('az-engine last', 'go')")
+        show(browser, server, words)
+        assert browser.do(
+            "[az.match.name, az.match.moves.length, document.querySelector('#games').innerText].join()"
+        ) == ("shogi,0,Shogi")
+
+
+def test_a_server_without_a_game_of_the_page_says_so(tmp_path: Path, browser: Browser) -> None:
+    with RunningServer(tmp_path / "log", http=True, games=()) as server:
+        browser.open(f"http://localhost:{port_of(server)}/")
+        browser.wait(
+            "document.querySelector('#status')?.textContent === 'This server plays no game that the page can show.'"
+        )
 
 
 def test_back_returns_to_views_and_games(server: RunningServer, browser: Browser) -> None:

@@ -187,6 +187,47 @@ def test_the_commented_record_is_saved(
         saved = [path.read_text(encoding="utf-8") for path in tmp_path.iterdir() if path.suffix == suffix]
 
 
+@pytest.mark.parametrize(
+    ("words", "do", "part"),
+    [
+        ("game=chess&moves=f2f3 e7e5 g2g4 d8h4&you=2", "0", '[Result "0-1"]'),
+        ("game=chess&moves=e2e4 e7e5&you=2", "az.view.resign()", '[Result "0-1"]'),
+        ("game=go&from=5/5/5/5/5 b - 0.5&moves=C3 pass pass&you=2", "az.view.count({dead: ['C3']})", "RE[W+0.5]"),
+    ],
+)
+def test_a_game_is_saved_with_its_result(
+    server: RunningServer, browser: Browser, words: str, do: str, part: str
+) -> None:
+    show(browser, server, words)
+    browser.wait("az.match.moves.length !== 3 || az.match.dead")  # the net has proposed
+    browser.do(f"{do}, 0")
+    if "dead" in do:
+        browser.wait("az.match.dead.length === 1")
+    browser.do(
+        "(() => { const ask = az.link.ask; az.link.ask = (what, fields, hear) =>"
+        " ask.call(az.link, what, fields, (said) => { if (what === 'write') window.saved = said; hear(said); }); })()"
+    )
+    turn_to(browser, "review")
+    browser.do("az.review.files.save(az.hello.formats[0]), 0")
+    browser.wait("window.saved")
+    assert part in browser.do("saved.text")
+
+
+def test_moves_are_counted_on_from_the_position(server: RunningServer, browser: Browser) -> None:
+    """And a turn that was left out is no mistake."""
+    show(browser, server, "game=chess&from=4k3/8/8/8/8/8/4P3/4K3 b - - 3 20&moves=e8e7 e2e4&you=2&view=review")
+    listed = "[...document.querySelectorAll('#moves .number')].map((each) => each.innerText).join()"
+    assert browser.do(listed) == "20…,21."
+    browser.do(
+        "az.review.runs = false, az.match.values = [0.2, 0.5, 0.1].map((score) => ({score, lead: null, visits: 9, "
+        "best: ['e8d8'], words: ['Kd8']})), az.view.draw()"
+    )
+    mistakes = "[...document.querySelectorAll('.mistakes button')].map((each) => each.textContent).join()"
+    assert browser.do(mistakes) == "21. e4 blunder, 40 % better Kd8,20… Ke7 blunder, 30 % better Kd8"
+    browser.do("az.match.moves[1] = 'skip', az.view.draw()")
+    assert browser.do(mistakes) == "20… Ke7 blunder, 30 % better Kd8"
+
+
 @pytest.mark.parametrize("name", list(FILES))
 def test_a_file_is_dropped_anywhere(server: RunningServer, browser: Browser, name: str) -> None:
     """Also of another game than the one on the board."""

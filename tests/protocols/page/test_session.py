@@ -18,7 +18,8 @@ from websockets.sync.client import ClientConnection
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.errors import DataError, IllegalMoveError
 from az_engine.protocols.page import filework
-from az_engine.protocols.page.scoresheet import MOST_GAMES, Scoresheet, merged, outline, read_records, read_tree
+from az_engine.protocols.page.outline import merged, outline, read_tree
+from az_engine.protocols.page.scoresheet import MOST_GAMES, Scoresheet, read_records
 from az_engine.protocols.page.session import nets_of
 
 from ..serve.lines import PATIENCE_S, RunningServer
@@ -65,10 +66,10 @@ def test_variations_of_a_file_come_to_the_page_and_back() -> None:
     text = "1. e4 {good} e5 (1... c5 2. Nf3 (2. c3) 2... d6) 2. Nf3 *"
     [record] = read_records("chess", text.encode(), "a.pgn")
     tree = [(0, "e2e4"), (1, "e7e5"), (2, "g1f3"), (1, "c7c5"), (4, "g1f3"), (5, "d7d6"), (4, "c2c3")]
-    shown = outline(record, 99)
+    shown = outline("chess", record, 99)
     assert shown.branches == tree
     assert (shown.comments, shown.hidden) == (["", "good", *[""] * 6], 0)
-    assert [outline(record, most).hidden for most in (3, 4, 5, 6)] == [2, 2, 2, 1], (
+    assert [outline("chess", record, most).hidden for most in (3, 4, 5, 6)] == [2, 2, 2, 1], (
         "1... c5 with 2. c3, 2. Nf3, 2... d6"
     )
     sheet = Scoresheet("chess")
@@ -77,7 +78,7 @@ def test_variations_of_a_file_come_to_the_page_and_back() -> None:
     more = merged(record, None, ["e2e4", "c7c5", "g1f3", "b8c6"], [*tree, (4, "b1c3")])
     assert more.moves == ("e2e4", "c7c5", "g1f3", "b8c6"), "the page's main line"
     assert more.tree.children[0].comment == "good"
-    branches = outline(more, 99).branches
+    branches = outline("chess", more, 99).branches
     assert {*branches} >= {(0, "e2e4"), (1, "c7c5"), (1, "e7e5")}
     assert len(branches) == len(tree) + 2, "each move is there once"
     with pytest.raises(IllegalMoveError):
@@ -285,6 +286,48 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         assert page.one("write", format="../x", **told)["is"] == "error"
 
 
+GO9 = "9/9/9/9/9/9/9/9/9 b - 7 chinese 0 0 0"
+RESIGNED = '[Result "0-1"]\n[Termination "resignation"]\n\n1. e4 e5 0-1\n'
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "more", "part"),
+    [
+        ("chess", "f2f3 e7e5 g2g4 d8h4", {}, '[Result "0-1"] [Termination "mate"]'),
+        ("chess", "e2e4 e7e5", {}, '[Result "*"]'),
+        ("chess", "e2e4", {"ended": {"winner": 0, "why": "resigned"}}, '[Result "1-0"] [Termination "resignation"]'),
+        ("chess", "e2e4", {"ended": {"winner": None, "why": "time"}}, '[Result "1/2-1/2"] [Termination "time'),
+        ("shogi", "7g7f", {"ended": {"winner": 0, "why": "resigned"}}, "まで1手で先手の勝ち"),
+        ("go", "E5 pass pass", {"root": GO9}, "RE[B+74]"),
+        ("go", "E5 pass pass", {"root": GO9, "dead": ["E5"]}, "RE[W+7]"),
+        ("go", "E5 pass pass", {"root": GO9, "ended": {"winner": 1, "why": "resigned"}}, "RE[B+74]"),
+        ("go", "E5", {"root": GO9, "ended": {"winner": 1, "why": "time"}}, "RE[W+T]"),
+        ("chess", "e2e4 e7e5", {"source": RESIGNED}, '[Result "0-1"] [Termination "resignation"]'),
+        ("chess", "e2e4 e7e5", {"source": RESIGNED, "ended": {"winner": 0, "why": "time"}}, '[Result "1-0"]'),
+        ("chess", "e2e4 e7e5 d1h5 b8c6 f1c4 g8f6 h5f7", {"source": RESIGNED}, '[Result "1-0"] [Termination "mate"]'),
+        ("chess", "e2e4 e7e5 d1h5", {"source": RESIGNED}, '[Result "0-1"]'),
+    ],
+)
+def test_a_game_is_saved_with_its_result(
+    server: RunningServer, game: str, moves: str, more: dict[str, Any], part: str
+) -> None:
+    form = {"chess": "PGN", "shogi": "KIF", "go": "SGF"}[game]
+    if "source" in more:
+        more = more | {"source": {"format": form, "text": more["source"]}}
+    with web(server, f"/page?game={game}") as client:
+        saved = Page(client).one("write", format=form, moves=moves.split(), **more)
+        assert part in " ".join(saved["text"].split())
+
+
+def test_lines_of_the_review_are_no_loss_of_a_format_without_variations(server: RunningServer) -> None:
+    values = [{"score": 0.9, "best": ["2g2f"], "words": ["2g2f"]}, {"score": 0.5}]
+    fields = {"format": "CSA", "moves": ["7g7f"], "values": values}
+    with web(server, "/page?game=shogi") as client:
+        page = Page(client)
+        assert page.one("write", **fields)["note"] == ""
+        assert "variations" in page.one("write", **fields, tree=["0 7g7f", "0 2g2f"])["note"]
+
+
 TWO = (
     '[White "A"]\n[Annotator "x"]\n\n1. e4 { mine } ( 1. d4 $1 ) e5 *\n\n'
     '[White "Jörg"]\n[Variant "Chess960"]\n[SetUp "1"]\n'
@@ -363,6 +406,29 @@ def test_variations_that_the_page_does_not_show_are_counted_and_saved(server: Ru
         saved = page.one("write", format="SGF", **fields)["text"]
         for part in ("AB[bb]", "AW[ee]", "W[dc]", "W[ab]", "W[ac]"):
             assert part in saved
+
+
+@pytest.mark.parametrize(
+    ("game", "text", "tree", "saved"),
+    [
+        ("chess", "1. e4 e5 (1... -- 2. d4) (1... c5) 2. Nf3 *", ["e4", "e5", "Nf3", "c5"], "1... -- 2. d4"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;AE[cc];B[cc];W[ff]))", ["C7", "D6", "E5"], ";AE[cc];B[cc];W[ff]"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;PL[W];W[ff]))", ["C7", "D6", "E5"], ";PL[W];W[ff]"),
+        ("go", "(;GM[1]SZ[9];B[cc];W[dd](;B[ee])(;B[gg];W[cc]))", ["C7", "D6", "E5", "G3"], ";B[gg];W[cc]"),
+    ],
+)
+def test_variations_that_the_rules_do_not_allow_are_hidden_and_saved(
+    server: RunningServer, game: str, text: str, tree: list[str], saved: str
+) -> None:
+    with web(server, f"/page?game={game}") as client:
+        page = Page(client)
+        record = page.one("load", text=text)
+        asked = [f"{parent} {move}" for parent, move in record["tree"]]
+        shown = page.one("game", root=record["root"], moves=record["moves"], tree=asked)
+        assert (record["hidden"], shown["tree"]) == (1, tree)
+        fields = {name: record[name] for name in ("root", "moves", "source")}
+        form = record["source"]["format"]
+        assert saved in " ".join(page.one("write", format=form, tree=asked, **fields)["text"].split())
 
 
 @pytest.mark.parametrize(

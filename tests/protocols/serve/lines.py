@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -85,15 +85,16 @@ class RunningServer:
         run: Path | None = None,
         net: str = "uniform",
         loading: Mapping[str, GameLoad] | None = None,
+        games: Sequence[str] = ("chess", "shogi", "go"),
     ) -> None:
-        """``loading``: by name, games that are not loaded yet."""
+        """``loading``: by name, games that are not loaded yet. ``games``: those on offer."""
         load_shogi()
         offers = [
             Offer("chess", "uci", lambda options, _: chess(options)),
             Offer("shogi", "usi", lambda options, _: FakeShogiEngine(options)),
             Offer("go", "gtp", lambda options, _: make_engine(options), {**PLAIN, "weights_file": net}),
         ]
-        offers = [replace(offer, loading=(loading or {}).get(offer.game)) for offer in offers]
+        offers = [replace(offer, loading=(loading or {}).get(offer.game)) for offer in offers if offer.game in games]
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)
         admission = Admission(most, per_client, tokens)

@@ -57,7 +57,8 @@ export class Files {
   save(format) {
     const { match, link } = this.app;
     const line = match.mainLine;
-    const fields = { format, root: match.root, moves: match.main, tree: match.written, names: match.names, result: match.result, source: match.source, values: line.map(({ value }) => value || null) };
+    const { ended, dead } = line.at(-1);
+    const fields = { format, root: match.root, moves: match.main, tree: match.written, names: match.names, result: match.result, ended, dead, source: match.source, values: line.map(({ value }) => value || null) };
     link.ask("write", fields, (said) => {
       if (said.is === "error") {
         this.app.note(said.text);

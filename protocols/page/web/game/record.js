@@ -1,6 +1,7 @@
 // The list of moves.
 
 import { button, byId, choice, clear, el } from "../base/dom.js";
+import { moveNumber } from "../views/mistakes.js";
 import { spoken, t, word } from "../words/language.js";
 import { chooseNotation } from "../words/languages.js";
 import { moveField } from "./typed.js";
@@ -29,11 +30,8 @@ export function moveList(app) {
   const top = list.scrollTop;
   const items = [];
   const { path } = match;
-  const first = match.plies[0]?.turn || 0;
-  const single = match.name !== "chess"; // numbers count moves, not pairs
   for (let ply = 1; ply < match.plies.length; ply++) {
-    const half = ply - 1 + (single ? 0 : first);
-    const number = single ? ply : half % 2 === 0 || ply === 1 ? `${Math.floor(half / 2) + 1}${half % 2 ? "…" : "."}` : "";
+    const number = match.name !== "chess" ? ply : match.plies[ply - 1].turn && ply > 1 ? "" : moveNumber("chess", ply - 1, match.plies[0].text);
     const move = button(match.plies[ply].word, () => app.go(ply), { "aria-current": ply === match.ply });
     const others = path[ply - 1].kids.filter((kid) => kid !== path[ply]);
     const sign = app.view.comments && path[ply].comment && el("span", { class: "sign", role: "img", title: "This move has a comment", "aria-label": "This move has a comment" }, "✎");

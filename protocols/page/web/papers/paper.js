@@ -22,7 +22,7 @@ class Paper {
     this.status = el("p", { role: "status" });
     this.moves = el("ol", { class: "moves" });
     const list = el("div");
-    mistakeList(list, { mistakes: this.mistakes, sides: data.names, game: data.game, first: data.plies[0].turn, onGo: (m) => this.go(m.ply) });
+    mistakeList(list, { mistakes: this.mistakes, sides: data.names, game: data.game, start: data.plies[0].text, onGo: (m) => this.go(m.ply) });
     const kinds = data.values.some((value) => value && value.lead !== null) ? ["score", "lead"] : ["score"];
     this.kind = kinds[0];
     clear(byId("main"),
@@ -52,13 +52,13 @@ class Paper {
     const value = data.values[ply];
     if (value?.best.length) drawLine(this.board, value.best.slice(0, 1), data.plies[ply].turn);
     const lead = value && value.lead !== null ? `, ${t("{lead} points", { lead: `${value.lead > 0 ? "+" : ""}${value.lead.toFixed(1)}` })}` : "";
-    const move = ply ? `${moveNumber(data.game, ply - 1, data.plies[0].turn)} ${data.plies[ply].word}` : word("Start");
+    const move = ply ? `${moveNumber(data.game, ply - 1, data.plies[0].text)} ${data.plies[ply].word}` : word("Start");
     this.status.textContent = `${move}${value ? ` · ${data.sides[0]} ${Math.round(100 * value.score)} %${lead}` : ""}${value?.words.length ? ` · ${t("best {line}", { line: value.words.slice(0, 5).join(" ") })}` : ""}`;
     const points = data.values.map((each, i) => each && { ...each, ply: i });
     this.graph.show({ plies: data.moves.length, points, ply, kind: this.kind, marks: marksOf(this.mistakes), title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: data.sides[0] }) });
     clear(this.moves, ...data.plies.slice(1).map((each, i) => {
       const found = this.mistakes.find((m) => m.ply === i);
-      return el("li", {}, i % 2 === 0 ? el("span", { class: "number" }, moveNumber(data.game, i, data.plies[0].turn)) : null,
+      return el("li", {}, i % 2 === 0 ? el("span", { class: "number" }, moveNumber(data.game, i, data.plies[0].text)) : null,
         button(each.word, () => this.go(i + 1), { "aria-current": i + 1 === ply, class: found ? `mistake ${found.colour}` : null }));
     }));
   }

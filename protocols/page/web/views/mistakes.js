@@ -10,7 +10,7 @@ export function findMistakes(values, plies, moves, kinds) {
   const found = [];
   for (let ply = 0; ply + 1 < plies.length; ply++) {
     const [before, after] = [values[ply], values[ply + 1]];
-    if (!before || !after || moves[ply] === before.best?.[0]) continue; // of the best move the search has only changed its mind
+    if (!before || !after || [before.best?.[0], "skip"].includes(moves[ply])) continue; // of the best move the search has only changed its mind
     const loss = (before.score - after.score) * (plies[ply].turn === 0 ? 1 : -1);
     const kind = kinds.find(([least]) => loss >= least);
     if (kind) found.push({ ply, loss, kind: kind[1], colour: COLOURS[kind[1]], word: plies[ply + 1].word, better: before.words || [], best: before.best || [], turn: plies[ply].turn, mover: plies[ply].turn ? 1 - before.score : before.score, points: pointsLost(before, after, plies[ply].turn) });
@@ -30,14 +30,16 @@ export const loss = (m) => (m.points > 0 ? t("{percent}, {points} points", { per
 
 export const percent = (x) => `${Math.round(100 * x)} %`;
 
-export function moveNumber(game, ply, first) {
+// The number of the move after so many moves from a start, whose FEN counts on in chess.
+export function moveNumber(game, ply, start) {
   if (game !== "chess") return `${ply + 1}.`;
-  const half = ply + first;
+  const [, turn, , , , full] = start.split(" ");
+  const half = 2 * full - 2 + (turn === "b") + ply;
   return `${Math.floor(half / 2) + 1}${half % 2 ? "…" : "."}`;
 }
 
 // Counts by side, then the mistakes, worst first. onGo gets a mistake: its position, and its better line.
-export function mistakeList(element, { mistakes, sides, game, first, done = true, onGo }) {
+export function mistakeList(element, { mistakes, sides, game, start, done = true, onGo }) {
   if (!mistakes.length) {
     clear(element, el("p", { class: "soft" }, done ? "No mistake found." : "No mistake found so far."));
     return;
@@ -53,7 +55,7 @@ export function mistakeList(element, { mistakes, sides, game, first, done = true
   const worst = [...mistakes].sort((a, b) => b.loss - a.loss).slice(0, 30);
   const items = worst.map((m) =>
     el("li", {}, el("button", { type: "button", class: `mistake ${m.colour}`, onclick: () => onGo(m) },
-      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${word(m.kind)}, ${loss(m)} `,
+      el("strong", {}, `${moveNumber(game, m.ply, start)} ${m.word}`), ` ${word(m.kind)}, ${loss(m)} `,
       el("span", { class: "soft" }, m.better.length ? t("better {line}", { line: m.better.slice(0, 8).join(" ") }) : ""))));
   clear(element, ...counts, el("ol", { class: "mistakes scrolls" }, ...items));
 }

@@ -188,7 +188,7 @@ export class ReviewView extends View {
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
       title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: hello.sides[0] }) });
     if (!known) clear(this.list);
-    else mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
+    else mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, start: match.plies[0]?.text, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
     byId("moves").querySelectorAll("li > button:not(.other)").forEach((move, ply) => {
       const found = mistakes.find((m) => m.ply === ply);
       move.className = found ? `mistake ${found.colour}` : "";
