@@ -23,7 +23,8 @@ def add_flags(parser: argparse.ArgumentParser, protocol: str, without: Collectio
         type=Path,
         help=f"options from this TOML file, e.g. `hash = 512` (default: {_display(default_config())} if it is there)",
     )
-    group = parser.add_argument_group("engine options", "values to start with; the protocol's setoption overrides them")
+    overridden = "; the protocol's setoption overrides them" if protocol in ("uci", "usi") else ""
+    group = parser.add_argument_group("engine options", f"values to start with{overridden}")
     for option in OPTIONS:
         if option.fixed or option.key in without or not (protocol == "all" or option.offered(protocol)):
             continue

@@ -125,9 +125,12 @@ def test_positions_are_equal_after_the_same_game() -> None:
     assert az.Position("go9") != az.Position("go13")
     assert start != "chess"
     assert len({start, az.Position("chess"), start.play("e2e4")}) == 2
-    for game, moves in (("shogi", "7g7f 3c3d 2g2f 8c8d 2f2e 8d8e"), ("go9", "E5 C3 G7 C7 F3")):
-        positions = [az.Position(game, moves=moves.split()) for _ in range(30)]
-        assert len(set(positions)) == 1, game
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("game", "moves"), [("shogi", "7g7f 3c3d 2g2f 8c8d 2f2e"), ("go9", "E5 C3 G7 C7 F3")])
+def test_positions_are_equal_whatever_memory_holds(game: str, moves: str) -> None:
+    assert len({az.Position(game, moves=moves.split()) for _ in range(30)}) == 1
 
 
 @pytest.mark.slow
@@ -293,6 +296,8 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         (lambda: LOOSE.Position("go9", komi="7"), "komi is '7'; it must be a number"),
         (lambda: LOOSE.Position("go9", handicap=2.0), "handicap is 2.0; it must be a whole number"),
         (lambda: LOOSE.Position("chess", moves="e2e4"), "moves is 'e2e4'; it must be several moves"),
+        (lambda: LOOSE.Position("chess").play(5), "move is 5; it must be a text"),
+        (lambda: LOOSE.Position(5), "game is 5; it must be a text"),
     ],
 )
 def test_errors_are_one_sentence(make: Any, words: str) -> None:

@@ -72,6 +72,7 @@ class Position:
         check_kind("handicap", handicap, int)
         check_kind("rules", rules, str | None)
         check_kind("text", text, str | None)
+        check_kind("game", game, str)
         check_moves(moves)
         self._game = get_game(game) if variant is None else get_game(game).variant(variant)
         if variant is None and text is not None and (form := self._game.of_record(Record(Node(position=text)))).form:
@@ -132,14 +133,16 @@ class Position:
                 _, rows, columns = (game := game.of_record(record)).planes
                 size = "" if game.territory is None else columns if rows == columns else f"{columns}x{rows}"
                 return cls(f"{name}{size}", record.root, record.moves[:ply], variant=game.form or None)
-        raise OptionError(f"{path.name} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
+        raise OptionError(f"{path.name} is no game record; the name of one ends in .pgn, .kif, .csa, .sgf or the like")
 
     def _append(self, move: str) -> None:
         self.line = self._game.play(self.line, self._game.parse_move(self.line, move))
         self.moves = (*self.moves, move)
 
     def play(self, *moves: str) -> Position:
-        """The position after ``moves``. Errors: IllegalMoveError; PositionError when the game is over."""
+        """The position after ``moves``. Errors: OptionError, IllegalMoveError; PositionError when the game is over."""
+        for move in moves:
+            check_kind("move", move, str)
         later: Position = copy(self)
         for name in ("text", "legal_moves", "outcome"):
             vars(later).pop(name, None)

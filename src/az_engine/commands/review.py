@@ -99,9 +99,11 @@ def _family(source: Path) -> tuple[str, tuple[RecordFormat, ...]]:
         formats = get_game(name).record_formats
         if is_record(formats, source):
             return name, formats
+    if not source.exists():
+        raise OptionError(f"{source} is not there; give a file of games")
     if source.is_dir():
         raise OptionError(f"{source} is a folder; name one file of games, such as {source / 'game.pgn'}")
-    raise OptionError(f"{source} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
+    raise OptionError(f"{source} is no game record; the name of one ends in .pgn, .kif, .csa, .sgf or the like")
 
 
 def _chosen(

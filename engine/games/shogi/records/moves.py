@@ -57,7 +57,7 @@ def _move_of(replay: Replay, result: re.Match[str], last: int | None) -> int:
 
 def read_move(line: State, text: str) -> str:
     """A move that a person types (7六歩, 76歩, 同歩, 5五角打, P-7f, Bx2b+), in USI. Errors: IllegalMoveError."""
-    western = _WESTERN.fullmatch(text)
+    typed, western = text, _WESTERN.fullmatch(text)
     if western:
         piece = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
         how = {"+": "成", "=": "不成", "": ""}[western["how"]]
@@ -67,9 +67,9 @@ def read_move(line: State, text: str) -> str:
     try:
         move = _move_of(replay, _matched(text), _last_target(line))
     except DataError:
-        raise IllegalMoveError(f"{text[:20]!r} is no move; write it as 7g7f, 7六歩 or P-7f") from None
+        raise IllegalMoveError(f"{typed[:20]!r} is no move; write it as 7g7f, 7六歩 or P-7f") from None
     if move not in replay.legal_moves():
-        raise IllegalMoveError(f"{notation.format_usi(move)} is not a legal move here")
+        raise IllegalMoveError(f"{typed[:20]!r} is not a legal move here")
     return notation.format_usi(move)
 
 
