@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ....errors import DataError, IllegalMoveError, PositionError
+from ....errors import DataError, IllegalMoveError, PositionError, quoted
 from ....records.formats import MAX_PLIES
 from ....records.record import ILLEGAL, Node, Record
 from ....records.text import detect, foreign_of, is_utf8, likely, read_whole, unicode_of
@@ -227,7 +227,7 @@ class _SgfReader:
         self._turn = BLACK  # in variations, and after a fault
         self._checked = True  # the main line is read, and right so far
         self._nodes = 0
-        self._fault = ""
+        self._fault = self._note = ""
         self._tree = Node()
 
     def record(self) -> Record:
@@ -242,7 +242,7 @@ class _SgfReader:
         self._read()
         result, reason, margin = terms.result_of_text(self._text("RE"))
         names = (self._text("PB"), self._text("PW"))
-        return Record(self._tree, result, reason, margin, names, self._headers, self._fault)
+        return Record(self._tree, result, reason, margin, names, self._headers, self._fault, self._note)
 
     def _text(self, name: str) -> str:
         return text_of(self._root.get(name, ()))
@@ -259,6 +259,8 @@ class _SgfReader:
         komi = terms.komi_of_text(self._text("KM"))
         if komi is not None:
             headers["Komi"] = f"{komi:g}"
+        elif text := self._text("KM").strip():
+            self._note = f"the komi {quoted(text)} is no number of half points and is read as 0"
         return komi or 0.0, headers.get("RuleSet", "tromp-taylor")
 
     # ------------------------------------------------------------------ the tree

@@ -176,12 +176,32 @@ def test_rules(text: str, name: str) -> None:
         ("白胜3.5目", (-1, "", 3.5)),
         ("흑 불계승", (1, "resignation", None)),
         ("白番時間切れ勝ち", (-1, "time", None)),
+        ("黒3目半勝ち", (1, "", 3.5)),
+        ("白6目半勝", (-1, "", 6.5)),
+        ("백 3집반승", (-1, "", 3.5)),
+        ("黑胜半目", (1, "", 0.5)),
+        ("黒2 3/4目勝", (1, "", None)),
+        ("B+2½", (1, "", 2.5)),
+        ("B+1 1/2", (1, "", 1.5)),
+        ("B+½", (1, "", 0.5)),
+        ("W+2-3/4", (-1, "", None)),
+        ("W+2¾", (-1, "", None)),
+        ("B+" + "9" * 400, (1, "", None)),
         ("Void", (None, "no game", None)),
         ("?", (None, "", None)),
     ],
 )
 def test_results(text: str, result: tuple[int | None, str, float | None]) -> None:
     assert terms.result_of_text(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "komi"), [("6½", 6.5), ("6 1/2", 6.5), ("-½", -0.5), ("7目半", 7.5), ("6.5目", 6.5), ("3又3/4子", None)]
+)
+def test_komi(text: str, komi: float | None) -> None:
+    record = read(f"(;SZ[9]KM[{text}];B[ee])")
+    assert record.headers.get("Komi") == (None if komi is None else f"{komi:g}")
+    assert ("no number of half points and is read as 0" in record.note) == (komi is None)
 
 
 def test_another_game_is_refused_by_name() -> None:
@@ -268,3 +288,8 @@ def test_ugf(encoding: str) -> None:
     record = read(UGF, "ugf", encoding)
     assert (record.names, record.moves) == (("本因坊", "名人"), ("Q16", "D4"))
     assert (record.result, record.reason, record.comments[1]) == (1, "resignation", "良い手")
+
+
+def test_handicap_stones_of_ugf_stand_on_its_board() -> None:
+    record = read("[Header]\nSize=13\nHdcp=2,0.50\n[Data]\nGG,W1,1,30\n", "ugf")
+    assert (record.root or "").startswith("13/13/13/9X3/13/13/13/13/13/3X9/13/13/13 w - 0.5")
