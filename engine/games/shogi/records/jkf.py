@@ -15,7 +15,7 @@ from .. import notation
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, HELD, SQUARES
 from . import csa_writer, moves
-from .reader import Draft, usual_end
+from .reader import Draft, end_of, usual_end
 from .replay import Replay, board_move, code_of, drop_move
 from .words import CODES, CSA_ENDINGS, HANDICAPS, KIF_HEADERS, NAMES, PLAYERS, PRESETS
 
@@ -51,7 +51,7 @@ class _JkfReader:
     def record(self) -> Record:
         draft = self._draft
         try:
-            header = _dict(self._game.get("header") or {})
+            header = _dict(_given(self._game.get("header"), {}))
             self._start(_dict(self._game.get("initial") or {"preset": "HIRATE"}))
             self._headers(header)
             self._read()
@@ -79,7 +79,7 @@ class _JkfReader:
             for rank, cell in enumerate(_list(column)[:9]):
                 if kind := _dict(cell).get("kind"):
                     board[9 * file + rank] = _piece_of(kind) + 16 * int(_dict(cell).get("color") == 1)
-        for side, hand in enumerate(_list(data.get("hands") or [])[:2]):
+        for side, hand in enumerate(_list(_given(data.get("hands"), []))[:2]):
             for kind, number in _dict(hand).items():
                 if number and _piece_of(kind) <= HELD:
                     hands[side][_piece_of(kind) - 1] = _whole(number)
@@ -96,7 +96,7 @@ class _JkfReader:
                 self._vary(ply)
             for i, entry in enumerate(map(_dict, entries)):
                 at = ply + i
-                forks += [(at, _list(fork)) for fork in reversed(_list(entry.get("forks") or []))]
+                forks += [(at, _list(fork)) for fork in reversed(_list(_given(entry.get("forks"), [])))]
                 if not draft.dead:
                     try:
                         self._take(entry, begin=at == 0)
@@ -125,7 +125,7 @@ class _JkfReader:
         elif not entry.get("move") and not begin and not entry.get("comments"):
             raise DataError("an entry has neither move nor special")
         if isinstance(entry.get("time"), dict):
-            now = _dict(entry["time"].get("now") or {})
+            now = _dict(_given(entry["time"].get("now"), {}))
             hours, minutes, seconds = (now.get(unit) or 0 for unit in "hms")
             draft.node.seconds = _number(hours) * 3600 + _number(minutes) * 60 + _number(seconds)
         for comment in _list(entry.get("comments") or []):
@@ -142,6 +142,11 @@ class _JkfReader:
             draft.end(
                 CSA_ENDINGS.get(word, ("illegal move" if "ILLEGAL" in word else "", None)), CSA="" if known else word
             )
+
+
+def _given(value: Any, usual: Any) -> Any:
+    """A value, the usual one for null."""
+    return usual if value is None else value
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -285,17 +290,16 @@ def _clock(seconds: float) -> dict[str, int]:
 
 def lost(record: Record) -> list[str]:
     """What JKF cannot say of a record, beside what its format lists: its ends are those of CSA."""
-    line = list(record.tree.line())
-    turn = (
-        Replay.of(record.tree.position).turn + sum(bool(node.move) and ILLEGAL not in node.more for node in line)
-    ) % 2
-    end = line[-1].end or usual_end(record.reason, record.result, turn)
-    if end is None:
-        return []
-    special = _special(end, line[-1].more.get("CSA", ("",))[0], turn)
-    if special.startswith(("+", "-")) or CSA_ENDINGS.get(special) == end:
-        return []
-    return csa_writer.lost(record) or [f"end by {end[0]}, which is written as {special}"]
+    last, end = list(record.tree.line())[-1], end_of(record)
+    ends = [(node, node.end) for node in record.tree.descendants() if node is not last and node.end is not None]
+    results = csa_writer.unreasoned(record)
+    ends += [(last, end)] if end is not None and not results else []
+    for node, each in ends:
+        word = node.more.get("CSA", ("",))[0]
+        special = _special(each, word, BLACK)
+        if not csa_writer.tells(special, each, word, ruled=node is last):
+            results.append(csa_writer.changed(node, each, special.lstrip("+-")))
+    return results
 
 
 def _special(end: Ending, word: str, turn: int) -> str:
