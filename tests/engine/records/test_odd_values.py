@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import time
 
 import pytest
 
@@ -85,3 +86,30 @@ def test_half_a_character_of_json_is_replaced() -> None:
     assert (record.tree.comment, record.fault) == ("\ufffd \U0001f600 \\ud83d", "")
     assert jkf.write is not None
     assert "\U0001f600".encode() in jkf.encode(jkf.write(record), "x.jkf")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("kif", f"先手の持駒：{'1' * 60_000}一1\n▲７六歩\n"),
+        ("kif", f"|{' ' * 60_000}|\n"),
+        ("kif", "&b\n" * 60_000 + "▲７六歩\n"),
+        ("csa", f"$EVENT:a{' ' * 60_000}b\nPI\n+\n+7776FU\n"),
+        ("sgf", f"(;SZ[9]RU[x{' ' * 100_000}x];B[aa])"),
+        ("sgf", f"(;SZ[9]RE[黒{'1' * 100_000}];B[aa])"),
+        ("sgf", f"(;SZ[9]PB[\udcff]C[{'a' * 100_000}];B[aa])"),
+        ("epd", FEN + ' "' + "a " * 50_000 + '"'),
+        ("epd", FEN + " " + '"a ' * 33_000 + '"'),
+    ],
+    ids=lambda text: repr(text[:16]),
+)
+def test_long_texts_take_no_longer_than_their_length(name: str, text: str) -> None:
+    formats = next(each for each in FORMATS if any(form.name.lower() == name for form in each))
+    times = []
+    for _ in range(2):  # kernels may be compiled in the first
+        begun = time.process_time()
+        with contextlib.suppress(AzError):
+            for record in format_named(formats, name).read(io.BytesIO(text.encode(errors="surrogateescape"))):
+                _write(formats[0], record)
+        times.append(time.process_time() - begun)
+    assert min(times) < 1

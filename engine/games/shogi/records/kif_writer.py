@@ -231,7 +231,7 @@ def _remarks(comment: str) -> list[str]:
 
 def one_line(text: str) -> str:
     """A text for a header, without line breaks."""
-    return re.sub(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*", " ", text).strip()
+    return " ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def headers_of(record: Record) -> Iterator[tuple[str, str]]:
