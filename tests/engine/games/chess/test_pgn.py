@@ -125,6 +125,8 @@ def test_bombs_are_refused_or_harmless() -> None:
         read("1. e4 {" + "x\n" * (10 << 20) + "} e5 1-0\n")
     with pytest.raises(DataError, match="no PGN"):
         read("1. e4 $" + "9" * 5000 + " e5 1-0\n")
+    with pytest.raises(DataError, match="no PGN: a move has more than 256 annotations"):
+        read("1. e4 " + " ".join(f"${i}" for i in range(300)) + " e5 1-0\n")
     with pytest.raises(DataError, match="no PGN game"):
         read("\n\n")
 
