@@ -123,7 +123,14 @@ def decode_any(data: bytes) -> str:
 
 def foreign_of(data: bytes) -> bytes:
     """What is not ASCII in bytes, with what stands close to it."""
-    return b"\n".join(re.findall(rb"[^\s\[\]=,]*[\x80-\xff][^\s\[\]=]*", data[: 16 * _SAMPLE])) or data
+    words = re.findall(rb"[^\s\[\]=]+", data[: 16 * _SAMPLE])
+    return b"\n".join(_from_comma(word) for word in words if not word.isascii()) or data
+
+
+def _from_comma(word: bytes) -> bytes:
+    """A word without what stands before the last comma in front of its first foreign letter."""
+    ascii_part = re.match(rb"[\x00-\x7f]*", word)
+    return word[word.rfind(b",", 0, ascii_part.end() if ascii_part else 0) + 1 :]
 
 
 def likely(text: str, encoding: str) -> float:

@@ -125,7 +125,9 @@ def _peers(path: Path, form: RecordFormat, modules: Path | None) -> Iterator[tup
             yield list(iter(lambda: chess.pgn.read_game(file), None)), "python-chess"
     if modules is None or form.name not in ("KIF", "KI2", "CSA", "JKF", "SGF"):
         return
-    text = sgf.decode(data) if form.name == "SGF" else decode_japanese(data).removeprefix("\ufeff")
+    text = decode_japanese(data).removeprefix("\ufeff")
+    if form.name == "SGF":
+        text = data.decode(sgf.encoding_of(data) or "latin-1", "replace")
     kind = "KI2" if re.search("^ *[▲△▽▼☗☖]", text, re.MULTILINE) and form.name == "KIF" else form.name
     asked = json.dumps([{"kind": kind, "text": text.replace("\r\n", "\n").replace("\r", "\n")}])
     script = Path(__file__).with_name("parse.mjs")

@@ -15,6 +15,7 @@ PGN = RecordFormat(
     pgn_writer.write,
     "\n",
     holds=EVERYTHING - {"ends", "margin", "setup"},
+    also_lost=pgn_writer.lost,
     opine=pgn_writer.opine,
 )
 EPD = RecordFormat("EPD", (".epd", ".fen"), epd.read, None)

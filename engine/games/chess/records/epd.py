@@ -11,7 +11,7 @@ from ....records.record import LINE, Node, Record
 from ....records.text import BoundedLines
 from .. import notation
 
-_OPERATION = re.compile(r'([A-Za-z]\w*)((?:\s+(?:"(?:[^"\\]|\\.)*"|[^\s;"]+))*)\s*(?:;|$)')
+_OPERATION = re.compile(r'[\s;]*([A-Za-z]\w*)((?:\s+(?:"(?:[^"\\]|\\.)*"|[^\s;"]+))*)\s*(?:;|$)')
 _COUNT = re.compile("[0-9]+|-", re.ASCII)
 
 
@@ -45,9 +45,10 @@ def parse(text: str) -> Record:
     head = words[: 4 if len(words) >= 4 else len(words)]
     counts = words[4:6] if len(words) >= 6 and all(map(_COUNT.fullmatch, words[4:6])) else []
     rest = re.sub(r"^\s*" + r"\s+".join(["\\S+"] * len(head + counts)), "", text)
-    operations = {name: _operand(operands) for name, operands in _OPERATION.findall(rest)}
-    odd = _OPERATION.sub("", rest).strip(" ;")
-    if odd:
+    operations, at = {}, 0
+    while match := _OPERATION.match(rest, at):
+        operations[match[1]], at = _operand(match[2]), match.end()
+    if odd := rest[at:].strip(" ;"):
         raise PositionError(f"{quoted(odd)} is no operation of EPD such as bm Nf3;")
     if not counts:
         counts = [operations.pop("hmvc", "0"), operations.pop("fmvn", "1")]

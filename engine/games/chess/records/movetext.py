@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from ....records.text import BoundedLines
 
-_TAG = re.compile(r'\[\s*([A-Za-z0-9][A-Za-z0-9_+#=:-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
-_LOOSE_TAG = re.compile(r'\[\s*([A-Za-z0-9][A-Za-z0-9_+#=:-]*)\s+"(.*)"\s*\]\s*')  # with quotation marks in it
+NAME = "[A-Za-z0-9][A-Za-z0-9_+#=:-]*"  # of a header
+_TAG = re.compile(rf'\[\s*({NAME})\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_LOOSE_TAG = re.compile(rf'\[\s*({NAME})\s+"(.*)"\s*\]\s*')  # with quotation marks in it
 _TOKEN = re.compile(r"\{|;|\$[0-9]*|\(|\)|\}|[^\s{}();$]+")
 _RESULTS = {"1-0": "1-0", "0-1": "0-1", "1/2-1/2": "1/2-1/2", "*": "*", "½-½": "1/2-1/2", "1/2": "1/2-1/2"}
 _RESULTS |= {"1–0": "1-0", "0–1": "0-1", "½–½": "1/2-1/2", "1:0": "1-0", "0:1": "0-1"}
@@ -120,7 +121,7 @@ class _Splitter:
                     self._ahead = rest.lstrip()
                     break
             elif kind != "}":
-                if word[0] in "0123456789.…" and (prefix := _NUMBER.match(word)):
+                if word[0] in "0123456789.…" and word != "0000" and (prefix := _NUMBER.match(word)):
                     word = word[prefix.end() :]
                 if word:
                     add(Token("", word, number))

@@ -24,6 +24,7 @@ TERMINATIONS: dict[Reason, str] = {
 }
 ROSTER = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?", "Result": "*"}
 STANDARD = frozenset({"", "standard", "chess", "normal", "from position", "fromposition", "classic", "orthodox"})
+_MOST_NAGS = 256  # of a move
 _DEEPEST = 200  # variations in variations
 _TIME = re.compile(r"\[%emt (\d{1,4}):(\d\d):(\d\d(?:\.\d{1,6})?)\]\s*", re.ASCII)
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason) if reason}
@@ -197,6 +198,8 @@ class _Tree:
         elif token.kind == "$":
             if not 1 <= len(token.text) <= 9:
                 raise DataError(f"line {token.line} is no PGN: an annotation is $ and a number")
+            if len(self._node.nags) == _MOST_NAGS:
+                raise DataError(f"line {token.line} is no PGN: a move has more than {_MOST_NAGS} annotations")
             self._annotate(int(token.text))
         elif token.kind == ")" and self._outer:
             self._close()

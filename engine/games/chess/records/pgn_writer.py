@@ -11,9 +11,11 @@ from ....errors import IllegalMoveError, PositionError
 from ....records.opinion import Opinion, add_comment
 from ....records.record import Node, Record
 from .. import notation
+from .movetext import NAME
 from .pgn import RESULTS, ROSTER, TERMINATIONS
 
 _WIDTH = 80
+_OURS = ("FEN", "SetUp", "Result")  # headers that tell what the record does
 
 
 def write(record: Record) -> str:
@@ -27,14 +29,33 @@ def write(record: Record) -> str:
     result = next((token for token, result in RESULTS.items() if result == record.result), "*")
     headers = ROSTER | {"White": record.names[0] or "?", "Black": record.names[1] or "?", "Result": result}
     headers |= {} if root is None else {"FEN": root, "SetUp": "1"}
-    for name, value in record.headers.items():
-        tag = re.sub("[^A-Za-z0-9_]", "_", name)
-        if tag not in ("FEN", "SetUp", "Result"):
+    for name, tag in _tags(record).items():
+        if tag:
+            value = record.headers[name]
             headers[tag] = value.replace("/", ".") if name == "Date" else value
     if record.reason and "Termination" not in headers:
         headers["Termination"] = TERMINATIONS.get(record.reason, record.reason)
     tags = [f'[{name} "{_quoted(value)}"]' for name, value in headers.items()]
     return "\n".join([*tags, "", *_wrapped([*_movetext(record.tree, board), result])]) + "\n"
+
+
+def lost(record: Record) -> list[str]:
+    """What PGN cannot say of a record, beside what its format lists: names of headers that are none of PGN."""
+    renamed = {name: tag for name, tag in _tags(record).items() if tag != name}
+    return [
+        f"header {name}" + (f" of this name, which is written as {tag}" if tag else "") for name, tag in renamed.items()
+    ]
+
+
+def _tags(record: Record) -> dict[str, str]:
+    """The names that PGN allows for a record's headers; "" where it is another's."""
+    tags = {name: name for name in record.headers if re.fullmatch(NAME, name)}
+    for name in record.headers:
+        if name not in tags:
+            plain = re.sub("[^A-Za-z0-9_+#=:-]", "_", name)
+            tag = plain if re.fullmatch(NAME, plain) else f"X{plain}"
+            tags[name] = "" if tag in tags.values() else tag
+    return {name: tags[name] for name in record.headers if name not in _OURS}
 
 
 def _quoted(value: str) -> str:
@@ -67,6 +88,7 @@ def _comment(text: str) -> list[str]:
 
 def _movetext(tree: Node, board: chess.Board) -> Iterator[str]:
     """The words of all moves, each variation behind the move that it replaces."""
+    yield from (f"${nag}" for nag in tree.nags)
     yield from _comment(tree.comment)
     if tree.children:
         yield from _line(tree.children[0], tree.children[1:], board)

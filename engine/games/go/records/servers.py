@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from ....errors import DataError
+from ....errors import DataError, quoted
 from ....records.record import Record
 from ....records.text import decode_any, lines_of, read_whole
 from ..notation import handicap_points, most_handicap
@@ -62,8 +62,15 @@ def _lines(stream: BinaryIO) -> list[str]:
     return [line.strip() for line in lines_of(decode_any(read_whole(stream)).removeprefix("\ufeff"))]
 
 
-def _half_points(text: str) -> str:
-    return f"{int(text) / 10:g}"
+def _number(text: str) -> int:
+    """A number without a sign. Errors: DataError for one that no game has."""
+    if len(text) > 9:
+        raise DataError(f"the number {quoted(text, 20)} in it is larger than any can be")
+    return int(text)
+
+
+def _tenths(text: str) -> str:
+    return f"{_number(text) / 10:g}"
 
 
 # ---- GIB: \[KEY=value\] lines, then INI (with the handicap) and STO lines, a move each
@@ -82,11 +89,11 @@ def read_gib(stream: BinaryIO) -> Iterator[Record]:
         elif line.startswith("INI "):
             words = line.split()
             if len(words) > 3 and words[3].isdecimal():
-                game.handicap(int(words[3]), 19)
+                game.handicap(_number(words[3]), 19)
         elif line.startswith("STO "):
             words = line.split()
-            if len(words) >= 6 and all(word.isdecimal() and int(word) < 19 for word in words[4:6]):
-                point = _ALPHABET[int(words[4])] + _ALPHABET[int(words[5])]
+            if len(words) >= 6 and all(word.isdecimal() and _number(word) < 19 for word in words[4:6]):
+                point = _ALPHABET[_number(words[4])] + _ALPHABET[_number(words[5])]
                 game.moves.append(("B" if words[3] == "1" else "W", point))
         elif line.startswith("SKI "):
             game.moves.append(("B" if line.split()[-1] == "1" else "W", ""))
@@ -106,17 +113,17 @@ def _gib_header(game: _Game, name: str, value: str) -> None:
         tags = (r",W(\d+)(?:,|$)", r",Z(\d+)(?:,|$)", r",G(\d+)(?:,|$)")
         end, points, komi = (re.search(each, value) for each in (patterns if name == "GAMEINFOMAIN" else tags))
         if komi and "KM" not in game.root:
-            game.say("KM", _half_points(komi[1]))
+            game.say("KM", _tenths(komi[1]))
         if end and "RE" not in game.root:
-            kind = int(end[1])
-            counted = f"{'BW'[kind]}+{_half_points(points[1])}" if kind in (0, 1) and points else ""
+            kind = _number(end[1])
+            counted = f"{'BW'[kind]}+{_tenths(points[1])}" if kind in (0, 1) and points else ""
             game.say("RE", _ENDINGS.get(kind, counted))
         if (date := re.search(r"C(\d{4}):(\d\d):(\d\d)", value)) and "DT" not in game.root:
             game.say("DT", "-".join(date.groups()))
     elif name in ("GAMEPLACE", "GAMENAME", "GAMECOMMENT"):
         game.say({"GAMEPLACE": "PC", "GAMENAME": "GN", "GAMECOMMENT": "GC"}[name], value)
     elif name == "GAMEDATE" and "DT" not in game.root and (date := re.search(r"(\d{4})\D+(\d+)\D+(\d+)", value)):
-        game.say("DT", f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}")
+        game.say("DT", f"{date[1]}-{_number(date[2]):02}-{_number(date[3]):02}")
 
 
 # ---- NGF: twelve lines of headers, then PM lines, a move each
@@ -133,21 +140,20 @@ def read_ngf(stream: BinaryIO) -> Iterator[Record]:
     if head[0].startswith("GI"):
         yield from _with_marks(game, [line.removeprefix("GI") for line in head])
         return
-    if not head[1].isdecimal() or not 2 <= int(head[1]) <= 25:
+    if not head[1].isdecimal() or not 2 <= _number(head[1]) <= 25:
         raise DataError("there is no NGF game in it: its second line is no size of a board")
-    size = int(head[1])
-    game.say("SZ", head[1])
+    size = _number(head[1])
+    game.say("SZ", str(size))
     game.say("GN", head[0])
     for line, key, rank in ((head[2], "PW", "WR"), (head[3], "PB", "BR")):
         name, _, level = line.rpartition(" ") if " " in line else (line, "", "")
         game.say(key, name)
         game.say(rank, level.replace("DP", "p").replace("D", "d").replace("K", "k"))
     game.say("PC", head[4] if head[4].startswith("http") or "." in head[4] else "")
-    stones = int(head[5]) if head[5].isdecimal() else 0
+    stones = _number(head[5]) if head[5].isdecimal() else 0
     game.handicap(stones, size)
-    if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", head[7], re.ASCII):
-        komi = float(head[7])
-        game.say("KM", f"{komi + 0.5 * (not stones and komi == int(komi)):g}")
+    komi = float(head[7]) if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", head[7], re.ASCII) else None
+    game.say("KM", head[7] if komi is None else f"{komi + 0.5 * (not stones and komi == int(komi)):g}")
     if date := re.match(r"(\d{4})(\d\d)(\d\d)", head[8]):
         game.say("DT", "-".join(date.groups()))
     game.say("RE", _ngf_result(head[10]))
@@ -162,7 +168,7 @@ def _with_marks(game: _Game, head: list[str]) -> Iterator[Record]:
         game.say(key, name)
         game.say(rank, level)
     if date := re.match(r"(\d{4})-(\d+)-(\d+)", head[5]):
-        game.say("DT", f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}")
+        game.say("DT", f"{date[1]}-{_number(date[2]):02}-{_number(date[3]):02}")
     game.say("SZ", head[6] if head[6].isdecimal() else "")
     return game.records()
 
@@ -194,14 +200,13 @@ def read_ugf(stream: BinaryIO) -> Iterator[Record]:
             key, _, value = line.partition("=")
             headers[key] = value.strip()
         elif section == "Data" and (match := re.match(r"([A-Z])([A-Z]),([BW])\w?,(\d+)", line)):
-            size = int(headers["Size"]) if re.fullmatch("[1-9][0-9]?", headers.get("Size", "")) else 19
-            point = _ugf_point(match[1], match[2], size)
+            point = _ugf_point(match[1], match[2], _ugf_size(headers))
             if match[4] == "0" and match[3] == "B":
                 stones.append(point)
             else:
                 game.moves.append((match[3], point))
         elif match := re.match(r"\.Text,(\d+)", line):
-            number, text = int(match[1]), []
+            number, text = _number(match[1]), []
         elif line == ".EndText":
             game.comments[number] = "\n".join(text)
         elif not line.startswith("."):
@@ -210,6 +215,10 @@ def read_ugf(stream: BinaryIO) -> Iterator[Record]:
         raise DataError("there is no UGF game in it: it has no [Header]")
     _ugf_headers(game, headers, stones)
     yield from game.records()
+
+
+def _ugf_size(headers: Mapping[str, str]) -> int:
+    return int(headers["Size"]) if re.fullmatch("[1-9][0-9]?", headers.get("Size", "")) else 19
 
 
 def _ugf_point(column: str, row: str, size: int) -> str:
@@ -239,8 +248,8 @@ def _ugf_headers(game: _Game, headers: Mapping[str, str], stones: list[str]) -> 
     if stones:
         game.say("HA", str(len(stones)))
         game.root["AB"] = stones
-    elif handicap.isdecimal() and int(handicap) > 1:
-        game.handicap(int(handicap), 19)
+    elif handicap.isdecimal() and _number(handicap) > 1:
+        game.handicap(_number(handicap), _ugf_size(headers))
     winner, how, *_ = [*fields.get("Winner", []), "", ""]
     if winner in ("B", "W"):
         game.say("RE", f"{winner}+{'R' if how in ('C', 'R') else how}")

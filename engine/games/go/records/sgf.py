@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ....errors import DataError, IllegalMoveError, PositionError
+from ....errors import DataError, IllegalMoveError, PositionError, quoted
 from ....records.formats import MAX_PLIES
 from ....records.record import ILLEGAL, Node, Record
 from ....records.text import detect, foreign_of, is_utf8, likely, read_whole, unicode_of
@@ -151,17 +151,18 @@ def _translate(tree: Any) -> None:
     name = encoding_of(charset + b"\n".join(b"[%s]" % value for value in values)) or "latin-1"
     for node in nodes:
         for key, each in node.items():
-            texts = [sgf_grammar.text_value(value).decode(name, "replace") for value in each]
-            node[key] = [sgf_grammar.escape_text(text.encode()) for text in texts] if any(map(_foreign, each)) else each
+            node[key] = [value if value.isascii() else _translated(value, name) for value in each]
 
 
-def _foreign(value: bytes) -> bool:
-    return not value.isascii()
+def _translated(value: bytes, name: str) -> bytes:
+    """A property in UTF-8, with the escapes of its colons, which may part it in two."""
+    parts = re.findall(rb"\\:|(?:[^\\]|\\[^:]|\\\Z)+", value, re.DOTALL)
+    return b"".join(part if part == rb"\:" else _in_utf8(part, name) for part in parts)
 
 
-def decode(content: bytes) -> str:
-    """The text of a file."""
-    return content.decode(encoding_of(content) or "latin-1", "replace")
+def _in_utf8(part: bytes, name: str) -> bytes:
+    escaped: bytes = sgf_grammar.escape_text(sgf_grammar.text_value(part).decode(name, "replace").encode())
+    return escaped
 
 
 def encoding_of(content: bytes) -> str | None:
@@ -200,7 +201,16 @@ def _fits(content: bytes, name: str) -> bool:
 
 def text_of(values: tuple[str, ...]) -> str:
     """The text of a property, without its escapes; "" for none."""
-    return str(sgf_grammar.text_value(values[0].encode()).decode()) if values else ""
+    return _text(values[0]) if values else ""
+
+
+def _text(value: str) -> str:
+    return str(sgf_grammar.text_value(value.encode()).decode())
+
+
+def _turn_in(node: Node) -> int:
+    """The side to move in the position that a node sets up."""
+    return "bw".index((node.position or "").split()[1])
 
 
 class _SgfReader:
@@ -217,7 +227,7 @@ class _SgfReader:
         self._turn = BLACK  # in variations, and after a fault
         self._checked = True  # the main line is read, and right so far
         self._nodes = 0
-        self._fault = ""
+        self._fault = self._note = ""
         self._tree = Node()
 
     def record(self) -> Record:
@@ -232,7 +242,7 @@ class _SgfReader:
         self._read()
         result, reason, margin = terms.result_of_text(self._text("RE"))
         names = (self._text("PB"), self._text("PW"))
-        return Record(self._tree, result, reason, margin, names, self._headers, self._fault)
+        return Record(self._tree, result, reason, margin, names, self._headers, self._fault, self._note)
 
     def _text(self, name: str) -> str:
         return text_of(self._root.get(name, ()))
@@ -249,6 +259,8 @@ class _SgfReader:
         komi = terms.komi_of_text(self._text("KM"))
         if komi is not None:
             headers["Komi"] = f"{komi:g}"
+        elif text := self._text("KM").strip():
+            self._note = f"the komi {quoted(text)} is no number of half points and is read as 0"
         return komi or 0.0, headers.get("RuleSet", "tromp-taylor")
 
     # ------------------------------------------------------------------ the tree
@@ -257,15 +269,18 @@ class _SgfReader:
         """All nodes: the main line by the rules, variations as they stand."""
         start = notation.format_position(self._line[0])
         self._tree.position = start
-        waiting: list[tuple[Any, Node, int | None]] = [(self._coarse, self._tree, None)]  # turn None: the main line
+        # turn None: the main line; a node: that of its position, which the first move of the main line may yet change
+        waiting: list[tuple[Any, Node, int | Node | None]] = [(self._coarse, self._tree, None)]
         while waiting:
             coarse, node, turn = waiting.pop()
             if turn is not None:
-                self._checked, self._turn = False, turn
+                self._checked, self._turn = False, _turn_in(turn) if isinstance(turn, Node) else turn
             for raw in coarse.sequence:
                 node = self._take(_properties(raw), node)
             turn = None if self._checked else self._turn
-            after = turn if turn is not None else int(self._line[self._count - 1]["turn"])
+            after: int | Node = self._turn
+            if self._checked:
+                after = int(self._line[self._count - 1]["turn"]) if self._played else self._owner()
             for i, child in reversed(list(enumerate(coarse.children))):
                 waiting.append((child, node, turn if i == 0 else after))
 
@@ -273,13 +288,14 @@ class _SgfReader:
         """Add a node of the file below another; the last of ours that it becomes."""
         self._nodes += 1
         node = before if self._nodes == 1 else Node()
-        node.comment = text_of(properties.pop("C", ()))
+        node.comment = "\n".join(map(_text, properties.pop("C", ())))
         if spent := _SPENT.match(node.comment):
             node.seconds, node.comment = float(spent[1]), node.comment[spent.end() :]
-        moves = [(colour, value) for colour, key in enumerate("BW") for value in properties.pop(key, ())]
+        keys = [key for key in properties if key in ("B", "W")]  # as they stand in the file
+        moves = [("BW".index(key), value) for key in keys for value in properties.pop(key)]
         node.more = properties
         if properties.keys() & {"AB", "AW", "AE", "PL"} or self._nodes == 1:
-            self._set_up(node)
+            self._set_up(node, moved=bool(moves))
         if self._nodes > 1 and (not moves or node.position is not None):
             before = before.add(node)
             node = Node() if moves else node
@@ -301,7 +317,7 @@ class _SgfReader:
         first = self._checked and not self._played and self._count == 1
         if first and int(self._line[0]["turn"]) != colour:  # the file's first move says who begins
             self._line["turn"] = colour
-            self._restart(before)
+            self._restart()
         turn = int(self._line[self._count - 1]["turn"]) if self._checked else self._turn
         try:
             node.move = notation.vertex(_point(value, self._columns, self._rows), self._columns, self._rows)
@@ -326,20 +342,24 @@ class _SgfReader:
         self._turn = 1 - colour
         return before
 
-    def _restart(self, node: Node) -> None:
-        """The main line begins at the position that a node, or one before it, has set up."""
+    def _owner(self) -> Node:
+        """The node with the position that the main line begins from."""
         owner = self._tree
         for each in self._tree.line():
             owner = each if each.position is not None else owner
-        owner.position = notation.format_position(self._line[0])
+        return owner
 
-    def _set_up(self, node: Node) -> None:
-        """Stones and turn that a node sets up. In variations they stand as they are."""
+    def _restart(self) -> None:
+        """Write the first position of the main line anew."""
+        self._owner().position = notation.format_position(self._line[0])
+
+    def _set_up(self, node: Node, *, moved: bool) -> None:
+        """Stones and turn that a node sets up. In variations they stand as they are, the turn for want of a move."""
         result, root = node.more, self._nodes == 1
         player = text_of(result.get("PL", ())).strip().lower()[:1]
         turn = "bw".find(player) if player in ("b", "w") else "12".find(player) if player in ("1", "2") else -1
         if not self._checked:
-            self._turn = turn if turn >= 0 else self._turn
+            self._turn = turn if turn >= 0 and not moved else self._turn
             return
         try:
             black, white, cleared = (
@@ -403,7 +423,7 @@ class _SgfReader:
                 line["rules"] = strict
                 raise
             self._headers["RuleSet"] = _SIMPLE_KO
-            self._restart(self._tree)
+            self._restart()
             return move
 
     def _moves_made(self) -> int:

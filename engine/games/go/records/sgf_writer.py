@@ -60,7 +60,7 @@ def _turn_after(place: _Place) -> int:
     turn = place.turn
     if node.position is not None:
         turn = "bw".index(node.position.split()[1])
-    elif player := text_of(node.more.get("PL", ())).strip().lower()[:1]:
+    elif not node.move and (player := text_of(node.more.get("PL", ())).strip().lower()[:1]):
         turn = {"b": 0, "1": 0, "w": 1, "2": 1}.get(player, turn)
     return 1 - turn if node.move else turn
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from contextlib import suppress
 
@@ -42,12 +41,20 @@ _REASONS: dict[Reason, str] = {
     "time": "超时 超時 時間 时间 시간",
     "illegal move": "反則",
 }
+# 3.5, 3½, 3 1/2, ½; and what follows it in the east, 3目半
+_AMOUNT = (
+    r"(?:(?P<whole>[0-9]{1,9})(?:[ -]1/2|[ -]?½)|(?P<half>1/2|½)|(?P<number>[0-9]{1,9}(?:[.,][0-9]{1,9})?))"
+    r"(?:\s?(?P<unit>目|집|点)(?:\s?(?P<more>半|반))?)?"
+)
+_WESTERN_POINTS = re.compile(_AMOUNT + r"(?![\s-]{0,2}[0-9]{0,9}/|[\s-]?[¼½¾]|[.,]?[0-9])")
+_EASTERN_POINTS = re.compile(rf"(?<![0-9.,/]){_AMOUNT}(?<=[目집点半반])|(?<![目집点])[半반]\s?(?:目|집)")
+_KOMI = re.compile(rf"(?P<sign>[-+]?){_AMOUNT}\s?(?:points?)?", re.IGNORECASE)
 _DRAWS = ("0", "draw", "jigo", "和棋", "持碁", "빅", "b+0", "w+0", "0-0", "tie")
 
 
 def rules_of_text(text: str) -> str:
     """Our name of the rules that a file names; "" for unknown ones."""
-    lower = re.sub(r"\s*(rules?|规则|規則|ルール|規約|규칙|룰)$", "", text.strip(), flags=re.IGNORECASE).lower()
+    lower = re.sub(r"(rules?|规则|規則|ルール|規約|규칙|룰)$", "", text.strip(), flags=re.IGNORECASE).rstrip().lower()
     for name in (text.strip(), _RULES.get(text.strip(), ""), _RULES.get(lower, lower)):
         with suppress(PositionError):
             return rule_set(name).name
@@ -60,7 +67,9 @@ def komi_of_text(text: str) -> float | None:
     A quarter says that it counts stones, which are worth two points: 3.75 is 7.5.
     """
     try:
-        komi = float(text.strip().replace(",", ".")) if text.isascii() else math.nan
+        match = _KOMI.fullmatch(text.strip())
+        plain = text.replace(",", ".") if text.isascii() else "nan"
+        komi = float(plain) if match is None else _amount(match) * (-1 if match["sign"] == "-" else 1)
         komi = _FOX.get(komi, 2 * komi if komi % 0.5 else komi)
         notation.half_points(komi)
     except (ValueError, OverflowError, PositionError):
@@ -79,17 +88,23 @@ def result_of_text(text: str) -> tuple[int | None, Reason, float | None]:
     western = re.fullmatch(r"(b|w)(?:lack|hite)?\s*(?:\+|wins by|by|wins|won)\s*(.*)", lower)
     if western:
         how = western[2]
-        points = re.match(r"[0-9]+(?:[.,][0-9]+)?(?!/)", how)
-        margin = float(points[0].replace(",", ".")) if points else None
+        points = _WESTERN_POINTS.match(how)
         reason: Reason = "" if points else _LETTERS.get(how[:1].upper(), "")
-        return _WINNERS[western[1]], reason, margin
+        return _WINNERS[western[1]], reason, _amount(points) if points else None
     eastern = re.match(r"(黑|黒|흑|白|백)", text)
     if eastern:
         wins = not re.search(r"[负負패]", text)
         reason = next((each for each, words in _REASONS.items() if any(word in text for word in words.split())), "")
-        points = re.search(r"([0-9]+(?:\.[0-9]+)?)\s*(目|집|点)", text)
-        return _WINNERS[eastern[1]] * (1 if wins else -1), reason, float(points[1]) if points else None
+        points = _EASTERN_POINTS.search(text)
+        return _WINNERS[eastern[1]] * (1 if wins else -1), reason, _amount(points) if points else None
     return None, "", None
+
+
+def _amount(match: re.Match[str]) -> float:
+    """Points in half points and more."""
+    number = match["number"] or match["whole"] or "0"
+    halves = bool(match["more"]) or not match["number"]
+    return float(number.replace(",", ".")) + 0.5 * halves
 
 
 def result_text(result: int | None, reason: Reason, margin: float | None) -> str:

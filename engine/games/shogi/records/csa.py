@@ -78,7 +78,7 @@ class _CsaReader(GameReader):
             self._sum_up(match[1], {"win": 1, "lose": -1, "draw": 0}[match[2]])
         elif match := re.fullmatch(r"'\$([^:]{1,40}):(.*)", line):
             draft.header(CSA_HEADERS.get(match[1], match[1]), match[2].strip())
-        elif (match := re.fullmatch(r"'T([0-9]+(?:\.[0-9]*)?)", line, re.ASCII)) and draft.node.move:
+        elif (match := re.fullmatch(r"'T([0-9]{1,9}(?:\.[0-9]{0,9})?)", line, re.ASCII)) and draft.node.move:
             draft.node.seconds = float(match[1])
         elif not re.match("'(CSA )?encoding=", line):
             text = re.sub(r"'\*?", "", line, count=1)

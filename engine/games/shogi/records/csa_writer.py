@@ -10,7 +10,7 @@ from .. import notation
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, HELD, PROMOTED
 from .kif_writer import headers_of, one_line
-from .reader import usual_end
+from .reader import by_rules, end_of, usual_end
 from .replay import Replay, code_of
 from .words import CODES, CSA_ENDINGS, CSA_HEADERS, word_of
 
@@ -19,9 +19,39 @@ _START = notation.parse_sfen(notation.START)[0][0]
 
 def lost(record: Record) -> list[str]:
     """What CSA cannot say of a record, beside what its format lists."""
-    if record.result is not None and not record.reason:
-        return ["result without its reason"] if record.result else ["draw without its reason"]
-    return []
+    last, end = list(record.tree.line())[-1], end_of(record)
+    results = unreasoned(record)
+    if results or end is None:
+        return results
+    word, kept = last.more.get("CSA", ("",))[0], "summary" in record.tree.more
+    said = _said(end, word, BLACK).removeprefix("%")
+    if said and not tells(said, end, word, ruled=True) and not (kept and end[1] is not None):
+        results.append(changed(last, end, said.lstrip("+-")))
+    if not said and last.end is not None:  # a remark about the result stands for it
+        results += [f"time of an end by {end[0]}"] * (last.seconds is not None)
+        results += [f"remarks on an end by {end[0]}, which go to the last move"] * bool(last.comment or last.before)
+    return results
+
+
+def unreasoned(record: Record) -> list[str]:
+    """A result whose reason is not known, as a loss."""
+    if record.result is None or record.reason:
+        return []
+    return ["result without its reason" if record.result else "draw without its reason"]
+
+
+def changed(node: Node, end: Ending, word: str) -> str:
+    """The loss of an end that is written as another."""
+    return f"end by {end[0] or ' '.join(node.more.get('KIF', ('an unknown reason',)))}, which is written as {word}"
+
+
+def tells(said: str, end: Ending, word: str, *, ruled: bool) -> bool:
+    """Whether a statement means an end; word: the file's, ruled: in a line whose end the rules see, too."""
+    if said == word:
+        return True
+    if said.startswith(("+", "-")):
+        return end[0] == "illegal move" or (ruled and end[0] == "perpetual check")
+    return CSA_ENDINGS.get(said) == end
 
 
 def write(record: Record) -> str:
@@ -41,7 +71,7 @@ def write(record: Record) -> str:
     lines += _remarks(line[0], begin=True)
     for node in line[1:]:
         lines += _node(replay, node)
-    lines += _ending(record, line[-1], replay.turn)
+    lines += _ending(record, line[-1], replay)
     return "\n".join(lines) + "\n"
 
 
@@ -59,7 +89,7 @@ def _node(replay: Replay, node: Node) -> list[str]:
     if node.move:
         lines.append(move_text(replay, node))
     elif node.end is not None:
-        lines += filter(None, [statement(node.end, node.more.get("CSA", ("",))[0], replay.turn)])
+        lines += filter(None, [_said(node.end, node.more.get("CSA", ("",))[0], replay.turn)])
     elif ILLEGAL in node.more:
         lines.append(f"'*{' '.join(node.more[ILLEGAL])}")
     if node.seconds is not None and lines:
@@ -118,20 +148,26 @@ def statement(end: Ending, word: str, turn: int) -> str:
     return ""
 
 
-def _ending(record: Record, last: Node, turn: int) -> list[str]:
+def _said(end: Ending, word: str, turn: int) -> str:
+    """The statement of an end; without a word for it %CHUDAN, or "" where the result is known."""
+    return statement(end, word, turn) or ("%CHUDAN" if end[1] is None else "")
+
+
+def _ending(record: Record, last: Node, replay: Replay) -> list[str]:
     """The statement of how the game ended, unless a node has said it; a result without one goes into a remark."""
     kept = [f"'summary:{text}" for text in record.tree.more.get("summary", ())]
-    if last.end is not None and statement(last.end, last.more.get("CSA", ("",))[0], turn):
-        return kept
-    end = usual_end(record.reason, record.result, turn)
+    end = usual_end(record.reason, record.result, replay.turn)
     if kept or end is None:
         return kept
-    if end == ("mate", -1):  # some readers take TSUMI for a draw
-        return ["%TORYO"]
-    if ending := statement(end, "", turn):
-        return [ending]
+    if last.end is None or not _said(last.end, last.more.get("CSA", ("",))[0], replay.turn):
+        if end == ("mate", -1) and by_rules(replay) is not None:  # which readers see, and some take TSUMI for a draw
+            return ["%TORYO"]
+        if ending := _said(end, "", replay.turn):
+            return [ending]
+    elif last.end[1] is not None:
+        return []
     if record.result is None:
-        return ["%CHUDAN"]
+        return []
     words = {1: ("win", "lose"), 0: ("draw", "draw"), -1: ("lose", "win")}[record.result]
     names = [one_line(name).replace(":", " ")[:60].strip() or "?" for name in record.names]
     sides = ":".join(f"{name} {word}" for name, word in zip(names, words, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO
@@ -14,18 +15,20 @@ from .. import notation
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, HELD, SQUARES
 from . import csa_writer, moves
-from .reader import Draft, usual_end
+from .reader import Draft, end_of, usual_end
 from .replay import Replay, board_move, code_of, drop_move
 from .words import CODES, CSA_ENDINGS, HANDICAPS, KIF_HEADERS, NAMES, PLAYERS, PRESETS
 
 _STARTS = dict(zip(PRESETS, HANDICAPS.values(), strict=False))
+# What stands for one character in a text of JSON; one half of a pair of surrogates is none
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 _WAYS = {"L": "左", "C": "直", "R": "右", "U": "上", "M": "寄", "D": "引", "H": "打"}
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The game of a file, or the games of a list. Errors: DataError when it is no JKF."""
     try:
-        result = json.loads(decode_japanese(read_whole(stream)))
+        result = json.loads(_ESCAPE.sub(_whole_character, decode_japanese(read_whole(stream))))
     except (ValueError, RecursionError):
         raise DataError("it is no JKF: it is no JSON") from None
     games = result if isinstance(result, list) else [result]
@@ -37,6 +40,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
         raise DataError("there is no JKF game in it")
 
 
+def _whole_character(escape: re.Match[str]) -> str:
+    return r"\ufffd" if escape["half"] else escape[0]
+
+
 class _JkfReader:
     def __init__(self, game: dict[str, Any]) -> None:
         self._game, self._draft = game, Draft()
@@ -44,7 +51,7 @@ class _JkfReader:
     def record(self) -> Record:
         draft = self._draft
         try:
-            header = _dict(self._game.get("header", {}))
+            header = _dict(_given(self._game.get("header"), {}))
             self._start(_dict(self._game.get("initial") or {"preset": "HIRATE"}))
             self._headers(header)
             self._read()
@@ -72,7 +79,7 @@ class _JkfReader:
             for rank, cell in enumerate(_list(column)[:9]):
                 if kind := _dict(cell).get("kind"):
                     board[9 * file + rank] = _piece_of(kind) + 16 * int(_dict(cell).get("color") == 1)
-        for side, hand in enumerate(_list(data.get("hands", []))[:2]):
+        for side, hand in enumerate(_list(_given(data.get("hands"), []))[:2]):
             for kind, number in _dict(hand).items():
                 if number and _piece_of(kind) <= HELD:
                     hands[side][_piece_of(kind) - 1] = _whole(number)
@@ -89,7 +96,7 @@ class _JkfReader:
                 self._vary(ply)
             for i, entry in enumerate(map(_dict, entries)):
                 at = ply + i
-                forks += [(at, _list(fork)) for fork in reversed(_list(entry.get("forks", [])))]
+                forks += [(at, _list(fork)) for fork in reversed(_list(_given(entry.get("forks"), [])))]
                 if not draft.dead:
                     try:
                         self._take(entry, begin=at == 0)
@@ -118,7 +125,7 @@ class _JkfReader:
         elif not entry.get("move") and not begin and not entry.get("comments"):
             raise DataError("an entry has neither move nor special")
         if isinstance(entry.get("time"), dict):
-            now = _dict(entry["time"].get("now", {}))
+            now = _dict(_given(entry["time"].get("now"), {}))
             hours, minutes, seconds = (now.get(unit) or 0 for unit in "hms")
             draft.node.seconds = _number(hours) * 3600 + _number(minutes) * 60 + _number(seconds)
         for comment in _list(entry.get("comments") or []):
@@ -135,6 +142,11 @@ class _JkfReader:
             draft.end(
                 CSA_ENDINGS.get(word, ("illegal move" if "ILLEGAL" in word else "", None)), CSA="" if known else word
             )
+
+
+def _given(value: Any, usual: Any) -> Any:
+    """A value, the usual one for null."""
+    return usual if value is None else value
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -278,17 +290,16 @@ def _clock(seconds: float) -> dict[str, int]:
 
 def lost(record: Record) -> list[str]:
     """What JKF cannot say of a record, beside what its format lists: its ends are those of CSA."""
-    line = list(record.tree.line())
-    turn = (
-        Replay.of(record.tree.position).turn + sum(bool(node.move) and ILLEGAL not in node.more for node in line)
-    ) % 2
-    end = line[-1].end or usual_end(record.reason, record.result, turn)
-    if end is None:
-        return []
-    special = _special(end, line[-1].more.get("CSA", ("",))[0], turn)
-    if special.startswith(("+", "-")) or CSA_ENDINGS.get(special) == end:
-        return []
-    return csa_writer.lost(record) or [f"end by {end[0]}, which is written as {special}"]
+    last, end = list(record.tree.line())[-1], end_of(record)
+    ends = [(node, node.end) for node in record.tree.descendants() if node is not last and node.end is not None]
+    results = csa_writer.unreasoned(record)
+    ends += [(last, end)] if end is not None and not results else []
+    for node, each in ends:
+        word = node.more.get("CSA", ("",))[0]
+        special = _special(each, word, BLACK)
+        if not csa_writer.tells(special, each, word, ruled=node is last):
+            results.append(csa_writer.changed(node, each, special.lstrip("+-")))
+    return results
 
 
 def _special(end: Ending, word: str, turn: int) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import BinaryIO
 
 from ....errors import AzError, DataError, IllegalMoveError, PositionError
-from ....records.record import Ending, Reason, Record
+from ....records.record import Ending, Node, Reason, Record
 from .. import notation
 from ..state import BLACK, HELD, SQUARES
 from . import moves
@@ -26,6 +26,8 @@ _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?
 _SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
 _VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
+_CELL = re.compile(r"([vV▽△^▲]?)([^\svV▽△^▲])")
+_HELD = re.compile(f"(.)([0-9０-９]{{1,2}}|十?[{RANKS}]?)(?![0-9０-９{RANKS}十])")  # a man in hand and how many
 _FURNITURE = re.compile(r"\s*(手数--|\+-|[９9][ 　]*[８8]|[-=]*$)")  # lines that only help the eye
 
 
@@ -44,6 +46,7 @@ class _KifReader(GameReader):
         self.handicap = ""
         self.ranks = 0  # of the diagram read so far
         self.turn: int | None = None
+        self.marks: dict[tuple[int, str], tuple[Node, list[str]]] = {}  # lines that stay as they are, by their sign
 
     def is_new_game(self, line: str) -> bool:
         match = _HEADER.match(line) if self.moving else None
@@ -55,6 +58,8 @@ class _KifReader(GameReader):
                 self._start()
             except AzError as error:
                 self.draft.fault = str(error)
+        for (_, sign), (node, lines) in self.marks.items():
+            node.more[sign] = tuple(lines)
         return self.draft.record()
 
     def take(self, number: int, line: str) -> None:
@@ -76,7 +81,7 @@ class _KifReader(GameReader):
             draft.settle()
         node = draft.node if line[0] == "&" else draft.tree
         if not re.match("#KIF version|# *-+.*棋譜ファイル", line):
-            node.more[line[0]] = (*node.more.get(line[0], ()), line[1:])
+            self.marks.setdefault((id(node), line[0]), (node, []))[1].append(line[1:])
 
     def _state(self, line: str) -> None:
         draft = self.draft
@@ -143,7 +148,7 @@ class _KifReader(GameReader):
     def _rank(self, text: str) -> None:
         """A rank of the diagram, from rank a on. Errors: PositionError."""
         self.begun = True
-        cells = re.findall(r"\s*([vV▽△^▲]?)([^\svV▽△^▲])", text)
+        cells = _CELL.findall(text)
         if len(cells) != 9 or self.ranks == 9:
             raise PositionError(f"{shown(text)} is no rank of nine squares, or the tenth")
         self.board = self.board or [0] * SQUARES
@@ -161,12 +166,15 @@ class _KifReader(GameReader):
         for word in text.split():
             if word == "なし":
                 continue
-            for name, number in re.findall(f"(.)([0-9０-９]*|十?[{RANKS}]?)(?=[^0-9０-９{RANKS}十]|$)", word):
-                piece = PIECE_OF.get(name, 0)
-                count = _number(number)
-                if not 1 <= piece <= HELD or count is None:
+            at = 0
+            while at < len(word):
+                match = _HELD.match(word, at)
+                piece = 0 if match is None else PIECE_OF.get(match[1], 0)
+                count = None if match is None else _number(match[2])
+                if match is None or not 1 <= piece <= HELD or count is None:
                     raise PositionError(f"{shown(word)} is nothing to have in hand")
                 hand[piece - 1] += count
+                at = match.end()
         return hand
 
     def _start(self) -> None:

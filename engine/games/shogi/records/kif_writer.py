@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....records.record import ILLEGAL, Ending, Node, Record
+from ....records.record import ILLEGAL, Ending, Node, Reason, Record
 from .. import notation
 from ..state import BLACK
 from . import moves
-from .reader import usual_end
+from .reader import end_of, usual_end
 from .replay import Replay, code_of
 from .words import DIAGRAM_LETTERS, HANDICAPS, KIF_ENDINGS, KIF_HEADERS, RANKS, word_of
 
+_HOW: dict[Reason, str] = {"declaration": "入玉勝ち", "illegal move": "反則勝ち", "forfeit": "不戦勝ち"}
+_WHY: dict[Reason, str] = {"time": "時間切れにより", "mate": "詰みにより", "disconnection": "切断により"}
+_USUAL = {-1: "投了", 0: "引き分け", None: "中断"}  # by the points of the side to move
 _A_LINE = 6  # moves of KI2 in a line
 
 
@@ -33,7 +36,28 @@ def lost(record: Record) -> list[str]:
         results.append("result without its reason (it is written as a resignation)")
     if record.reason == "pawn drop mate":
         results.append("word for a mate by a dropped pawn (it is written as an illegal move)")
+    last, end = list(record.tree.line())[-1], end_of(record)
+    ends = [(node, node.end) for node in record.tree.descendants() if node is not last and node.end is not None]
+    ends += [(last, end)] if end is not None and not results else []
+    for node, each in ends:
+        if "KIF" not in node.more and (word := _other_word(each, summed=node.end is None)):
+            reason = each[0] or " ".join(node.more.get("CSA", ("an unknown reason",)))
+            results.append(f"end by {reason}, which is written as {word}")
     return results
+
+
+def _other_word(end: Ending, *, summed: bool) -> str:
+    """What is written for an end that KIF has no word for, "" where it has one; summed: in the last line alone."""
+    if word_of(KIF_ENDINGS, _sayable(end)):
+        return ""
+    if end[1] == 1 or (end[1] and summed):
+        return "" if end[0] in ("resignation", *_HOW, *_WHY) else "a resignation"
+    return _USUAL[end[1]]
+
+
+def _sayable(end: Ending) -> Ending:
+    """An end in KIF's terms."""
+    return ("illegal move", end[1]) if end[0] in ("perpetual check", "pawn drop mate") else end
 
 
 def lines_with_variations(tree: Node) -> Iterator[tuple[int, Node]]:
@@ -162,19 +186,15 @@ class _Writer:
             self._words.clear()
 
     def _end(self, ply: int, node: Node, end: Ending) -> None:
-        word = node.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, self._sayable(end))
+        word = node.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, _sayable(end))
         if self._numbered and (word or end[1] != 1):
-            word = word or ("投了" if end[1] == -1 else "引き分け" if end[1] == 0 else "中断")
+            word = word or _USUAL[end[1]]
             self._lines.append(self._timed(ply, word, node))
         else:  # no line of a move says that who is to move has won
             self._flush()
             self._summed.append(node)
             ours = "KIF" in node.more
-            self._lines.append(f"まで{ply}手で{word}" if ours else self._summary(ply, self._sayable(end), word))
-
-    def _sayable(self, end: Ending) -> Ending:
-        """An end in KIF's terms."""
-        return ("illegal move", end[1]) if end[0] in ("perpetual check", "pawn drop mate") else end
+            self._lines.append(f"まで{ply}手で{word}" if ours else self._summary(ply, _sayable(end), word))
 
     def _finish(self, plies: int) -> None:
         """The end of the main line, unless a node has said it, and the summary."""
@@ -184,7 +204,7 @@ class _Writer:
         end = last.end or usual_end(record.reason, record.result, turn)
         if end is None or any(node is last for node in self._summed):  # the node has said it
             return
-        reason, points = self._sayable(end)
+        reason, points = _sayable(end)
         if last.end is None and self._numbered:
             word = word_of(KIF_ENDINGS, (reason, points)) or ("投了" if not reason and points == -1 else "")
             word = word or ("引き分け" if points == 0 else "")
@@ -199,8 +219,8 @@ class _Writer:
             return f"まで{plies}手で{word or '引き分け' if points == 0 else word or '中断'}"
         first = (points > 0) == (self._replay.turn == BLACK)
         side = self._sides[not first]
-        how = {"declaration": "入玉勝ち", "illegal move": "反則勝ち", "forfeit": "不戦勝ち"}.get(reason, "勝ち")
-        why = {"time": "時間切れにより", "mate": "詰みにより", "disconnection": "切断により"}.get(reason, "")
+        how = _HOW.get(reason, "勝ち")
+        why = _WHY.get(reason, "")
         why = "" if self._numbered and word else why  # the move's line has said it
         return f"まで{plies}手で{why}{side}の{how}"
 
@@ -211,7 +231,7 @@ def _remarks(comment: str) -> list[str]:
 
 def one_line(text: str) -> str:
     """A text for a header, without line breaks."""
-    return re.sub(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*", " ", text).strip()
+    return " ".join(filter(None, map(str.strip, text.splitlines())))
 
 
 def headers_of(record: Record) -> Iterator[tuple[str, str]]:

@@ -179,7 +179,7 @@ class Draft:
             return
         replay = self.replay or Replay.of(None)
         self._turn = replay.turn
-        ruled = _by_rules(replay)
+        ruled = by_rules(replay)
         if self.fault or ruled is None:
             return
         if self.reason == "repetition" or (not self.reason and self.result is None):
@@ -193,6 +193,14 @@ def usual_end(reason: Reason, result: int | None, turn: int) -> Ending | None:
     if result is None and not reason:
         return None
     return reason, result if result is None or turn == BLACK else -result
+
+
+def end_of(record: Record) -> Ending | None:
+    """How the main line of a record ends: as its last node says, else as the record does."""
+    line = list(record.tree.line())
+    moves = sum(bool(node.move) and ILLEGAL not in node.more for node in line)
+    turn = (Replay.of(record.tree.position).turn + moves) % 2
+    return line[-1].end or usual_end(record.reason, record.result, turn)
 
 
 def _drop_end(tree: Node, usual: Ending | None) -> None:
@@ -250,7 +258,7 @@ def read_games(stream: BinaryIO, make_reader: Callable[[], GameReader], kind: st
         raise DataError(f"there is no {kind} game in it")
 
 
-def _by_rules(replay: Replay) -> tuple[Reason, int] | None:
+def by_rules(replay: Replay) -> tuple[Reason, int] | None:
     """Why the game is over and black's result; None while it goes on."""
     code = replay.outcome()
     if code == RUNNING:

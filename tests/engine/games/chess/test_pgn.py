@@ -68,6 +68,28 @@ def test_chess960_keeps_its_castling() -> None:
     assert record.headers["Variant"] == "Chess960"
 
 
+def test_null_moves_of_variations_names_of_headers_and_early_annotations_stay() -> None:
+    text = '[My-Tag "x"]\n\n$10 {first} 1. e4 (1. d4 0000 2. c4) 1... e5 *\n'
+    (record,) = read(text)
+    assert (record.fault, record.tree.nags, record.headers) == ("", (10,), {"My-Tag": "x"})
+    assert [node.move for node in record.tree.children[1].line()] == ["d2d4", "0000", "c2c4"]
+    assert PGN.write is not None
+    assert not PGN.lost(record)
+    assert read(PGN.write(record)) == [record]
+    with io.StringIO(PGN.write(record)) as file:
+        assert (game := chess.pgn.read_game(file)) is not None
+    assert game.headers["My-Tag"] == "x"
+    assert [node.move.uci() for node in game.variations[1].mainline()] == ["0000", "c2c4"]
+
+
+def test_headers_whose_names_pgn_does_not_allow_are_named() -> None:
+    record = Record.of_line(("e2e4",), headers={"a_b": "1", "手合": "2", "a b": "3"})
+    assert sorted(PGN.lost(record)) == ["header a b", "header 手合 of this name, which is written as X__"]
+    assert PGN.write is not None
+    (again,) = read(PGN.write(record))
+    assert (again.moves, again.headers) == (("e2e4",), {"a_b": "1", "X__": "2"})
+
+
 def test_position_lines() -> None:
     fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
     text = f"position startpos moves e2e4\n# remark\n\nfen {fen} moves e1g1\n"
@@ -81,6 +103,7 @@ def test_position_lines() -> None:
     [
         ("1. e4 e5 2. Ke3 1-0\n", 2, "illegal san"),
         ("1. e4 -- 2. d4 1-0\n", 1, "left out"),
+        ("1. e4 0000 2. d4 1-0\n", 1, "left out"),
         ('[Variant "Crazyhouse"]\n\n1. e4 1-0\n', 0, "a game of Crazyhouse, which is not played here"),
         ('[FEN "nonsense"]\n\n1. e4 1-0\n', 0, "fen"),
         ("1. Nf3 Nf6 2. Ng1 Ng8 " * 600 + "1-0\n", 2000, "more than 2000 moves"),
@@ -102,6 +125,8 @@ def test_bombs_are_refused_or_harmless() -> None:
         read("1. e4 {" + "x\n" * (10 << 20) + "} e5 1-0\n")
     with pytest.raises(DataError, match="no PGN"):
         read("1. e4 $" + "9" * 5000 + " e5 1-0\n")
+    with pytest.raises(DataError, match="no PGN: a move has more than 256 annotations"):
+        read("1. e4 " + " ".join(f"${i}" for i in range(300)) + " e5 1-0\n")
     with pytest.raises(DataError, match="no PGN game"):
         read("\n\n")
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import random
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go.records import terms
+from az_engine.engine.games.go.records.grammar import sgf_grammar
 from az_engine.engine.records.formats import format_named
 from az_engine.engine.records.record import Record
 
@@ -67,6 +71,63 @@ def test_nothing_is_lost() -> None:
         assert part in written(record).replace("\n", ""), part
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AB[ba][bb][bc]AW[ca][cb][cc](;W[aa];B[ab])(;W[ab];B[aa])",
+        "(;W[aa](;B[ab])(;B[bb]))(;C[a remark](;W[ab];B[aa])(;W[cc]))(;W[dd])",
+        ";B[aa];AW[cc](;W[dd])(;W[ee];B[ff])",
+        ";B[cc];W[dd](;B[ee])(;PL[W]B[ff];W[gg];B[hh])",
+        ";W[ab]B[ba];W[cc](;B[dd])(;B[ee])",
+        "(;B[aa][bb];B[cc])(;W[dd]B[ee];W[ff])",
+    ],
+)
+def test_colours_stay(text: str) -> None:
+    text = f"(;GM[1]SZ[9]{text})"
+    assert coloured(written(read(text))) == coloured(text)
+
+
+def coloured(text: str) -> list[list[tuple[str, bytes]]]:
+    """The moves with their colours from the root to each last node, by sgfmill alone."""
+    results, waiting = [], [(sgf_grammar.parse_sgf_collection(text.encode())[0], list[tuple[str, bytes]]())]
+    while waiting:
+        tree, line = waiting.pop()
+        moves: list[dict[str, list[bytes]]] = tree.sequence
+        line = [*line, *((name, v) for node in moves for name in node if name in ("B", "W") for v in node[name])]
+        results += [] if tree.children else [line]
+        waiting += [(child, line) for child in tree.children]
+    return results
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_colours_stay_in_random_trees(seed: int) -> None:
+    rng = random.Random(seed)
+    root = rng.choice(("", "", "B[aa]", "PL[W]B[aa]W[bb]", "W[aa]"))
+    first = read(text := f"(;GM[1]SZ[9]{root}{''.join(_random_nodes(rng, 3))})")
+    assert coloured(written(first)) == coloured(text)
+    again = read(written(first))
+    assert (again.moves, again.tree.children) == (first.moves, first.tree.children)
+
+
+def _random_nodes(rng: random.Random, depth: int) -> Iterator[str]:
+    """Moves in and out of turn, on stones too, with stones set up and PL between them; then variations."""
+    weights: dict[str, Any] = {"B[{}]": 8, "W[{}]": 8, "C[x]": 2, "AB[{}]": 1, "AW[{}]": 1, "AE[{}]": 1, "PL[B]": 1}
+    weights |= {"PL[W]": 1, "B[{}]PL[W]": 1, "PL[B]W[{}]": 1, "W[{}]B[]": 1}
+    for kind in rng.choices([*weights], [*weights.values()], k=rng.randint(0 if depth == 3 else 1, 4)):
+        yield ";" + kind.replace("{}", rng.choice("abcdefghi") + rng.choice("abcdefghi"))
+    if depth:
+        for _ in range(rng.choice((0, 2, 3))):
+            yield f"({''.join(_random_nodes(rng, depth - 1))})"
+
+
+def test_two_comments_of_a_node_and_escapes_in_a_file_of_two_charsets_stay() -> None:
+    record = read("(;SZ[9];B[ee]C[one]C[two])")
+    assert record.comments == ("", "one\ntwo")
+    games = ("(;SZ[9]CA[GB2312]PB[柯洁]AP[a\\:柯:1];B[ee])".encode("gb18030"), "(;CA[UTF-8]PB[é];B[ee])".encode())
+    first, _ = SGF.read(io.BytesIO(b"".join(games)))
+    assert first.tree.more["AP"] == ("a\\:柯:1",)
+
+
 def test_dates_of_our_own_are_written_as_the_format_has_them() -> None:
     ours = Record.of_line(("E5",), "9/9/9/9/9/9/9/9/9 b - 7 chinese")
     ours.headers["Date"] = "2026.11.29"
@@ -115,12 +176,32 @@ def test_rules(text: str, name: str) -> None:
         ("白胜3.5目", (-1, "", 3.5)),
         ("흑 불계승", (1, "resignation", None)),
         ("白番時間切れ勝ち", (-1, "time", None)),
+        ("黒3目半勝ち", (1, "", 3.5)),
+        ("白6目半勝", (-1, "", 6.5)),
+        ("백 3집반승", (-1, "", 3.5)),
+        ("黑胜半目", (1, "", 0.5)),
+        ("黒2 3/4目勝", (1, "", None)),
+        ("B+2½", (1, "", 2.5)),
+        ("B+1 1/2", (1, "", 1.5)),
+        ("B+½", (1, "", 0.5)),
+        ("W+2-3/4", (-1, "", None)),
+        ("W+2¾", (-1, "", None)),
+        ("B+" + "9" * 400, (1, "", None)),
         ("Void", (None, "no game", None)),
         ("?", (None, "", None)),
     ],
 )
 def test_results(text: str, result: tuple[int | None, str, float | None]) -> None:
     assert terms.result_of_text(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "komi"), [("6½", 6.5), ("6 1/2", 6.5), ("-½", -0.5), ("7目半", 7.5), ("6.5目", 6.5), ("3又3/4子", None)]
+)
+def test_komi(text: str, komi: float | None) -> None:
+    record = read(f"(;SZ[9]KM[{text}];B[ee])")
+    assert record.headers.get("Komi") == (None if komi is None else f"{komi:g}")
+    assert ("no number of half points and is read as 0" in record.note) == (komi is None)
 
 
 def test_another_game_is_refused_by_name() -> None:
@@ -207,3 +288,8 @@ def test_ugf(encoding: str) -> None:
     record = read(UGF, "ugf", encoding)
     assert (record.names, record.moves) == (("本因坊", "名人"), ("Q16", "D4"))
     assert (record.result, record.reason, record.comments[1]) == (1, "resignation", "良い手")
+
+
+def test_handicap_stones_of_ugf_stand_on_its_board() -> None:
+    record = read("[Header]\nSize=13\nHdcp=2,0.50\n[Data]\nGG,W1,1,30\n", "ugf")
+    assert (record.root or "").startswith("13/13/13/9X3/13/13/13/13/13/3X9/13/13/13 w - 0.5")

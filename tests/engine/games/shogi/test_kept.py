@@ -280,3 +280,56 @@ def test_a_remark_at_the_beginning_of_a_variation_is_its_own() -> None:
         assert [(each.before, each.comment) for each in again.descendants()] == [
             (each.before, each.comment) for each in first.descendants()
         ]
+
+
+START = "手合割：平手\n   1 ７六歩(77)\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "end", "lost"),
+    [
+        (CSA, "   2 切断 ( 0:05/00:00:05)\n*why\n", ["end by disconnection, which is written as CHUDAN"]),
+        (CSA, "   2 無勝負\n", ["end by no game, which is written as CHUDAN"]),
+        (CSA, "   2 封じ手\n*why\n", ["end by sealed move, which is written as CHUDAN"]),
+        (CSA, "   2 何か ( 0:05/00:00:05)\n", ["end by 何か, which is written as CHUDAN"]),
+        (CSA, "   2 不戦敗\n", []),
+        (
+            CSA,
+            "   2 不戦敗 ( 0:05/00:00:05)\n*why\n",
+            ["remarks on an end by forfeit, which go to the last move", "time of an end by forfeit"],
+        ),
+        (CSA, "   2 詰み\n", []),
+        (CSA, "   2 詰み ( 0:05/00:00:05)\n", []),
+        (CSA, "   2 中断 ( 0:05/00:00:05)\n*why\n", []),
+        (JKF, "   2 詰み\n変化：2手\n   2 切断\n", ["end by disconnection, which is written as CHUDAN"]),
+        (JKF, "   2 投了\n変化：2手\n   2 不戦敗\n", ["end by forfeit, which is written as TORYO"]),
+        (JKF, "   2 何か\n変化：2手\n   2 詰み\n", ["end by 何か, which is written as CHUDAN"]),
+        (JKF, "   2 ３四歩(33)\n変化：2手\n   2 反則手\n", []),
+    ],
+)
+def test_an_end_stays_or_is_named_as_lost(form: RecordFormat, end: str, lost: list[str]) -> None:
+    record = read(KIF, START + end)
+    assert sorted(form.lost(record)) == lost
+    assert form.write is not None
+    again = read(form, form.write(record))
+    assert (again.result, again.fault) == (record.result, "")
+    if not lost:
+        assert again.reason == record.reason
+    if "remarks" not in str(lost):
+        before, after = ({(n.seconds, n.comment) for n in r.tree.descendants() if not n.move} for r in (record, again))
+        assert before == after
+    if form is JKF and not lost:
+        ends = [[child.end for child in r.tree.children[0].children] for r in (record, again)]
+        assert ends[0] == ends[1]
+
+
+def test_words_that_csa_alone_has_are_kept_there() -> None:
+    record = read(CSA, "PI\n+\n+7776FU\n%SOMETHING_NEW\nT5\n")
+    for form in (CSA, JKF):
+        assert not form.lost(record)
+        assert form.write is not None
+        assert "SOMETHING_NEW" in form.write(record)
+    assert [*KIF.lost(record)] == ["end by SOMETHING_NEW, which is written as 中断"]
+    assert [*KIF.lost(read(CSA, "PI\n+\n+7776FU\n%OUTE_SENNICHITE\n"))] == [
+        "end by repetition, which is written as 中断"
+    ]
