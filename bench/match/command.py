@@ -110,12 +110,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     openings.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice and order of openings")
     early = parser.add_argument_group("ending games early; all off unless given")
     early.add_argument(
-        "--resign", metavar="CP,MOVES", help="a player loses when its score is so low for so many moves: 900,10"
+        "--resign",
+        metavar="CP[,MOVES]",
+        help="a player loses when its score is so low for so many moves, 10 if left out: 900,10",
     )
     early.add_argument(
         "--resign-rate",
-        metavar="PERCENT,MOVES",
-        help="a player loses when its chance to win is lower for so many moves: 5,3",
+        metavar="PERCENT[,MOVES]",
+        help="a player loses when its chance to win is lower for so many moves, 1 if left out: 5,3",
     )
     early.add_argument(
         "--draw", metavar="CP,MOVES,PLY", help="a game is drawn when both scores are so level from that ply on"

@@ -151,6 +151,12 @@ class GoNotation:
         return _vertex(word, played.size, "")
 
 
+_FORMS = {
+    "chess": re.compile("[a-h][1-8][a-h][1-8][nbrqNBRQ]?"),
+    "shogi": re.compile(r"[1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i]"),
+}  # of moves
+
+
 class PlainNotation:
     """Ours, for other games: ``moves`` as the protocol writes them, ``initialPosition`` (FEN, SFEN)."""
 
@@ -177,6 +183,9 @@ class PlainNotation:
     def move(self, word: Any, played: Played) -> str:
         if not isinstance(word, str):
             raise QueryError("Must be an array of moves")
+        form = _FORMS.get(self._game)
+        if form is not None and not form.fullmatch(word):
+            raise QueryError(f"Could not parse move: {word[:20]}")
         return word
 
 

@@ -142,9 +142,8 @@ def test_a_game_is_saved(
     game: str, moves: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _, said = played(
-        game, "both", [*moves, "save", f"save {name}", "save some.doc", "save no/such/place.pgn", "resign"]
-    )
+    _, said = played(game, "both", [*moves, "save", f"save {name}", "save some.doc", f"save no/such{name}", "resign"])
+    assert "there is no folder" in said
     assert f"give it a name, as in: save game{get_game(game).record_formats[0].suffixes[0]}" in said
     assert f"written: {name}" in said
     assert "is no format for games of this kind" in said

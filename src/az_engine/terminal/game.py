@@ -294,6 +294,8 @@ class TerminalGame:
             whole = path.resolve()
             if path.exists() and whole not in self._saved:
                 raise OptionError(f"{name} is there already; name another file")
+            if not whole.parent.is_dir():
+                raise OptionError(f"there is no folder {whole.parent}; name another file")
             write_atomically(path, form.encode(text, name))
         except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
             why = error.strerror if isinstance(error, OSError) else error

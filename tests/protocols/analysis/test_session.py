@@ -273,6 +273,11 @@ def test_chess_and_shogi() -> None:
             ({"moves": [["w", "e2e4"]]}, "moves", "Must be an array of moves"),
             ({"initialPosition": "nonsense"}, "initialPosition", None),
             ({"initialPosition": 3}, "initialPosition", "Must be a string"),
+            (
+                {"allowMoves": [{"player": "w", "moves": ["zz"], "untilDepth": 1}]},
+                "allowMoves",
+                "Could not parse move: zz",
+            ),
         ):
             answer = talk.one(**chess(**fields))
             assert answer["field"] == field
