@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
@@ -24,6 +25,9 @@ from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LearnerConfig
 from .config import EXACT, HISTORY, RULES, SETTINGS, DistilConfig
+
+if TYPE_CHECKING:
+    from .teacher import Teacher
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
 _LINES = range(5, 20)  # of the boards
@@ -201,16 +205,11 @@ def _check_folder(args: argparse.Namespace) -> None:
 
 def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str], None]) -> None:
     """A run, until its time is over or ``stop``. BLOCKS. Errors: AzError."""
-    import onnx
-    import torch
-
-    from ..foreign.families import convert_file
     from ..train.learner import Learner
     from ..train.origin import origin
     from .begin import seeing_rules
     from .records import read_records
     from .run import Distillation
-    from .teacher import teachers
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
     if args.teacher is None:
@@ -220,16 +219,11 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     student = go.sized(19).using(RULES)
     largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
     first = None if args.init is None else seeing_rules(origin(args.init, largest), student)
-    device = torch.device(args.device)
-    files = [args.teacher] + [path for _, path in args.other_teacher]
-    made = []
-    for path in files:
-        converted = convert_file(path)
-        if converted.info.encoder != ENCODER:
-            raise OptionError(f"{path} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
-        model = onnx.load_from_string(converted.model)
-        made.append((converted.info.trained_on, teachers(model, device, exact=settings.precision == "fp32")))
-    teacher_of = {lines: made[i][1] for i, (sizes, _) in enumerate(args.other_teacher, 1) for lines in sizes}
+    exact = settings.precision == "fp32"
+    others = [(sizes, _read_teacher(path, args.device, exact=exact)) for sizes, path in args.other_teacher]
+    usual = _read_teacher(args.teacher, args.device, exact=exact)
+    teacher_of = {lines: usual for lines, _ in args.sizes}
+    teacher_of |= {lines: teacher for sizes, teacher in others for lines in sizes}
     learners = [
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
@@ -237,10 +231,9 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     if first is not None:
         for learner in learners:
             learner.begin_from(first)
-    boards = [(go.sized(lines).using(ENCODER), share, teacher_of.get(lines, made[0][1])) for lines, share in args.sizes]
+    boards = [(go.sized(lines).using(ENCODER), share, teacher_of[lines].make) for lines, share in args.sizes]
     settings_used = {
-        "teachers": [trained_on for trained_on, _ in made],
-        "other_teachers": [(sizes, str(path)) for sizes, path in args.other_teacher],
+        "teachers": {lines: teacher.about for lines, teacher in teacher_of.items()},
         "nets": args.nets,
         "sizes": args.sizes,
         "squeeze": args.squeeze,
@@ -248,6 +241,26 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
     Distillation(boards, learners, config, args.out, say, settings_used, records).run(stop)
+
+
+class _Teacher(NamedTuple):
+    make: Callable[[], Teacher]  # one for a size of board
+    about: str  # what it learned from
+
+
+def _read_teacher(path: Path, device: str, *, exact: bool) -> _Teacher:
+    """exact: in float32. Errors: NetError; OptionError for a net that does not see what KataGo's nets see."""
+    import onnx
+    import torch
+
+    from ..foreign.families import convert_file
+    from .teacher import teachers
+
+    converted = convert_file(path)
+    if converted.info.encoder != ENCODER:
+        raise OptionError(f"{path} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
+    model = onnx.load_from_string(converted.model)
+    return _Teacher(teachers(model, torch.device(device), exact=exact), converted.info.trained_on)
 
 
 def _names(runs: Sequence[Path]) -> list[str]:

@@ -36,6 +36,7 @@ from .teacher import Teacher
 _GROUPS = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
 _LOG_SECONDS = 10.0
+_SPANS = ("waiting", "playing", "labelling", "learning")
 WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
 
 
@@ -112,9 +113,7 @@ class Distillation:
         self._random = np.random.default_rng(learners[0].config.seed)
         torch.manual_seed(learners[0].config.seed)
         self.executor = ThreadPoolExecutor(cores())
-        self.spans = dict.fromkeys(
-            ("waiting", "playing", "labelling", "learning"), 0.0
-        )  # seconds since the last row of the log
+        self.spans = dict.fromkeys(_SPANS, 0.0)  # seconds since the last row of the log
         total = sum(share for _, share, _ in boards)
         self.shares = np.array([share / total for _, share, _ in boards])
         seed = learners[0].config.seed
