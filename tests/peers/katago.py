@@ -4,15 +4,19 @@
         --ours "az-engine analysis --weights-file NET --no-int8"
     python tests/peers/katago.py --katago "katago analysis -config analysis.cfg -model STRONG" \\
         --ours "az-engine analysis" --queries 100 --sizes 9 --komis=-20,-10,0,5.5,6,6.5,7,7.5,10,20,30
+    python tests/peers/katago.py --katago "katago analysis -config analysis.cfg -model STRONG" \\
+        --ours "az-engine analysis" --queries 200 --games games.sgf --visits 1
 
 Positions come from games of the package's net at temperature 1, on 7x7 to 19x19, with seven rule sets, komi from -12.5
 to 30 and no handicap or two to five stones. Raw values are those of rootInfo, searched ones come from --visits visits.
-With --komis each position, without handicap, is asked with each komi, and our net judged by the other one.
+With --komis each position, without handicap, is asked with each komi, and our net judged by the other one. With --games
+positions are those of recorded games without handicap.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import re
@@ -45,9 +49,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sizes", type=_numbers, default=SIZES, metavar="N,N...")
     parser.add_argument("--komis", type=_numbers, default=[], metavar="X,X...")
+    parser.add_argument("--games", type=Path, metavar="SGF", help="positions of these games, not of the net's own")
     parser.add_argument("--out", type=Path, help="keep queries and answers here, a JSON object a line")
     args = parser.parse_args()
-    queries = list(_queries(args))
+    queries = list(_queries(args) if args.games is None else _of_games(args))
     theirs, ours = (_answers(command, queries) for command in (args.katago, args.ours))
     if args.out:
         lines = [{"query": query, "katago": theirs[query["id"]], "ours": ours[query["id"]]} for query in queries]
@@ -107,6 +112,29 @@ def _queries(args: argparse.Namespace) -> Iterator[Query]:
                 "maxVisits": args.visits,
                 "overrideSettings": {"reportAnalysisWinratesAs": "BLACK"},
             }
+
+
+def _of_games(args: argparse.Namespace) -> Iterator[Query]:
+    """Positions of recorded games, drawn alike from all that do not follow a pass."""
+    rng, found = random.Random(args.seed), list[tuple[az.Position, int]]()
+    number = 0
+    with contextlib.suppress(az.AzError):  # there are no more games
+        while game := az.Position.load(args.games, number=(number := number + 1)):
+            passes = (i for i, move in enumerate(game.moves) if move.lower() == "pass")
+            found += [(game, ply) for ply in range(next(passes, len(game.moves)))]
+    for number, (game, ply) in enumerate(rng.sample(found, min(args.queries, len(found)))):
+        size = len((game.root or "").split()[0].split("/"))
+        komi, rules = (game.root or "").split()[3:5]
+        yield {
+            "id": f"{number} {size}x{size} move {ply}",
+            "boardXSize": size,
+            "boardYSize": size,
+            "rules": rules,
+            "komi": float(komi),
+            "moves": [["BW"[i % 2], move.upper()] for i, move in enumerate(game.moves[:ply])],
+            "maxVisits": args.visits,
+            "overrideSettings": {"reportAnalysisWinratesAs": "BLACK"},
+        }
 
 
 def _handicap(size: int, count: int) -> list[str]:
