@@ -38,8 +38,9 @@ _SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "A KataGo net plays games of every strength, komi, rule set and size of board without a search, and says of "
-        "each position its policy, chances, lead and owners; our networks learn from that at once. Made for a GPU: on "
+        "A KataGo net and a network of ours play games of every strength, komi, rule set and size of board without a "
+        "search. Of some positions (--apart) the KataGo net says its policy, chances, lead and owners; our networks "
+        "learn from that at once. Made for a GPU: on "
         "a CPU a large teacher labels at most a hundred positions of 9x9 a second. Leaves NAME_fp32.onnx and "
         "NAME_int8.onnx."
     )
