@@ -24,7 +24,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -117,16 +117,16 @@ def _queries(args: argparse.Namespace) -> Iterator[Query]:
 def _of_games(args: argparse.Namespace) -> Iterator[Query]:
     """Positions of recorded games, drawn alike from all that do not follow a pass."""
     rng, found = random.Random(args.seed), list[tuple[az.Position, int]]()
-    number = 0
     with contextlib.suppress(az.AzError):  # there are no more games
-        while game := az.Position.load(args.games, number=(number := number + 1)):
+        for number in count(1):
+            game = az.Position.load(args.games, number=number)
             passes = (i for i, move in enumerate(game.moves) if move.lower() == "pass")
             found += [(game, ply) for ply in range(next(passes, len(game.moves)))]
-    for number, (game, ply) in enumerate(rng.sample(found, min(args.queries, len(found)))):
+    for place, (game, ply) in enumerate(rng.sample(found, min(args.queries, len(found)))):
         size = len((game.root or "").split()[0].split("/"))
         komi, rules = (game.root or "").split()[3:5]
         yield {
-            "id": f"{number} {size}x{size} move {ply}",
+            "id": f"{place} {size}x{size} move {ply}",
             "boardXSize": size,
             "boardYSize": size,
             "rules": rules,
