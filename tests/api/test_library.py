@@ -9,10 +9,12 @@ import importlib
 import io
 import json
 import math
+import pickle
 import re
 import subprocess
 import sys
 import threading
+from copy import deepcopy
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,11 @@ def test_self_play_gives_legal_games() -> None:
         assert all(abs(value) <= 1 for value in game.values)
 
 
+def test_self_play_with_the_net_inside() -> None:
+    [game] = az.self_play("go7", "default", visits=2, max_moves=2)
+    assert len(game.moves) == 2
+
+
 LOOSE: Any = az  # for calls that type checkers refuse
 
 
@@ -125,6 +132,22 @@ def test_positions_are_equal_after_the_same_game() -> None:
     assert az.Position("go9") != az.Position("go13")
     assert start != "chess"
     assert len({start, az.Position("chess"), start.play("e2e4")}) == 2
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        az.Position("chess", moves=["e2e4"]),
+        az.Position("chess", variant="chess960"),
+        az.Position("go9", komi=5.5),
+        az.Position("shogi", moves=["7g7f"]),
+    ],
+)
+def test_a_copy_and_what_another_process_gets_are_equal(position: az.Position) -> None:
+    sent = pickle.loads(pickle.dumps(position))  # noqa: S301  our own
+    for other in (sent, deepcopy(position)):
+        assert (other, hash(other), other.variant) == (position, hash(position), position.variant)
+        assert other.play(*other.legal_moves[:1]) == position.play(*position.legal_moves[:1])
 
 
 @pytest.mark.slow
@@ -259,6 +282,15 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         az.Position.load(path, number=2)
 
 
+def test_what_a_record_lacks_is_told(tmp_path: Path) -> None:
+    (tmp_path / "game.sgf").write_text("(;SZ[9]KM[abc];B[ee];W[ee])")
+    with pytest.warns(UserWarning, match=r"game\.sgf, game 1: ") as told:
+        assert az.Position.load(tmp_path / "game.sgf").moves == ("E5",)
+    komi, move = (str(each.message) for each in told)
+    assert "the komi 'abc' is no number" in komi
+    assert move == "game.sgf, game 1: move 2 is illegal"
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -269,6 +301,9 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         (lambda: az.Position("go9", rules="anarchy"), "anarchy"),
         (lambda: az.Position.load("game.doc"), "no game record"),
         (lambda: az.Position.load("missing.pgn"), "missing.pgn"),
+        (lambda: az.Position.load("game.pgn", ply=-1), "ply 0 or more, not 1 and -1"),
+        (lambda: az.Position.load("game.pgn", number=0), "number must be 1 or more"),
+        (lambda: az.Position.load("."), ". is no game record"),
         (lambda: az.Limits(seconds=float("nan")), "must be a number"),
         (lambda: az.Net("missing.onnx"), "missing.onnx"),
         (lambda: az.match("default", "default", games=0, visits=1), "1 or more"),
@@ -298,6 +333,21 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         (lambda: LOOSE.Position("chess", moves="e2e4"), "moves is 'e2e4'; it must be several moves"),
         (lambda: LOOSE.Position("chess").play(5), "move is 5; it must be a text"),
         (lambda: LOOSE.Position(5), "game is 5; it must be a text"),
+        (lambda: LOOSE.Position("chess", moves=5), "moves is 5; it must be several moves"),
+        (lambda: LOOSE.Position("chess", moves=[5]), "move is 5; it must be a text"),
+        (lambda: LOOSE.Position("chess", variant=960), "variant is 960; it must be a text"),
+        (lambda: LOOSE.Position().read(5), "text is 5; it must be a text"),
+        (lambda: LOOSE.Position().notation(5), "move is 5; it must be a text"),
+        (lambda: LOOSE.Position.load(5), "path is 5; it must be the name of a file"),
+        (lambda: LOOSE.Limits(moves=5), "moves is 5; it must be several moves"),
+        (lambda: LOOSE.Engine(5), "game is 5; it must be a text"),
+        (lambda: LOOSE.Net(5), "net is 5; it must be a text"),
+        (lambda: LOOSE.Net("uniform", batch_size=0), "batch_size is 0; it must be 1 or more"),
+        (lambda: LOOSE.Net("uniform").evaluate(az.Position()), "it must be several, as in [position]"),
+        (lambda: LOOSE.match("default", "uniform", games="2", visits=1), "games is '2'; it must be a whole number"),
+        (lambda: LOOSE.match(None, "uniform", visits=1), "a is None; it must be a text"),
+        (lambda: next(LOOSE.self_play("go3", visits="2")), "visits is '2'; it must be a whole number"),
+        (lambda: next(LOOSE.self_play("go3", visit=2)), "there is no option 'visit'; there are"),
     ],
 )
 def test_errors_are_one_sentence(make: Any, words: str) -> None:
@@ -311,6 +361,8 @@ def test_errors_are_one_sentence(make: Any, words: str) -> None:
     [
         (lambda engine: engine.analyse(az.Position(), az.Limits(nodes=3), -3), "lines is -3; it must be 1 to 500"),
         (lambda engine: engine.analyse(az.Position(), az.Limits(nodes=3), True), "lines is True; it must be a whole"),
+        (lambda engine: engine.play(az.Position(), az.Limits(nodes=3, moves=("e2e5",))), "e2e5 is not legal"),
+        (lambda engine: engine.play(az.Position(), LOOSE.Limits(nodes=3, moves=(5,))), "move is 5; it must be a text"),
         (lambda engine: engine.play(az.Position(), az.Limits()), "nothing ends this search"),
         (lambda engine: engine.play(az.Position("shogi"), az.Limits(nodes=1)), "plays chess, the position is of shogi"),
     ],

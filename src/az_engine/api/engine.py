@@ -115,6 +115,7 @@ class Engine:
             raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known))}")
         search: dict[str, Any] = {name: value for name, value in options.items() if name in _SEARCH}
         others: dict[str, Any] = {name: value for name, value in options.items() if name not in _SEARCH}
+        check_kind("game", game, str)
         get_game(game)
         self.game = game
         weights = "" if net == "default" else net
@@ -151,7 +152,11 @@ class Engine:
         self._engine.ready(on_progress)
 
     def play(self, position: Position | chess.Board, limits: Limits) -> PlayResult:
-        """The engine's move. Blocks. Errors: OptionError when nothing ends the search, NetError, PositionError."""
+        """The engine's move. Blocks.
+
+        Errors: OptionError when nothing ends the search, IllegalMoveError for one of the limits, NetError,
+        PositionError.
+        """
         best, info = self._search(position, limits, 1)
         return PlayResult(best.move, best.ponder, best.resign, best.win, info)
 
@@ -221,6 +226,8 @@ class Engine:
         position = Position.of(source)
         if get_game(position.game) is not get_game(self.game):
             raise OptionError(f"this engine plays {self.game}, the position is of {position.game}; make another engine")
+        for move in limits.moves:
+            position.notation(move)  # one that is not legal is refused, not left out
         territory = get_game(self.game).territory
         self._engine.configure(multipv=lines, chess960=position.variant == "chess960")
         self._engine.ready()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ _NUMBERS = {"nodes": int, "seconds": float, "depth": int, "mate": int, "incremen
 
 
 def check_moves(moves: Any) -> None:
-    """Refuse a text where several moves are wanted. Errors: OptionError."""
-    if isinstance(moves, str):
-        raise OptionError(f"moves is {moves!r}; it must be several moves, as in {moves.split() or ['e2e4']!r}")
+    """Refuse a text, or what is no list, where several moves are wanted. Errors: OptionError."""
+    if isinstance(moves, str) or not isinstance(moves, Iterable):
+        example = moves.split() if isinstance(moves, str) else []
+        raise OptionError(f"moves is {moves!r}; it must be several moves, as in {example or ['e2e4']!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from ..bench.match.tournament import Tournament, pairs_of, schedule
 from ..bench.ratings.elo import MatchScore
 from ..engine.errors import OptionError
 from ..engine.games import get_game
+from ..engine.settings import check_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ def match(
     limits and options behind them ("default visits=400"); visits, seconds: limits of a move for a player without one.
     Errors: OptionError, NetError, EngineProcessError.
     """
+    for name, text in (("a", a), ("b", b), ("game", game), ("openings", openings)):
+        check_kind(name, text, str)
+    for name, number in (("games", games), ("seed", seed), ("concurrency", concurrency)):
+        check_kind(name, number, int)
+    check_kind("visits", visits, int | None)
+    check_kind("seconds", seconds, float | None)
     if games < 1 or concurrency < 1:
         raise OptionError("games and concurrency must be 1 or more")
     rules = get_game(game)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..engine.errors import OptionError
 from ..engine.games import get_game
 from ..engine.nets.opinions import RawNet
+from ..engine.settings import check_kind
 from .position import Position
 
 if TYPE_CHECKING:
@@ -42,12 +43,18 @@ class Net:
 
     def __init__(self, net: str = "default", game: str = "chess", batch_size: int = 64) -> None:
         """Load it; blocks. net: as for :class:`Engine`; batch_size: positions a call. Errors: NetError, OptionError."""
+        for name, value, kind in (("net", net, str), ("game", game, str), ("batch_size", batch_size, int)):
+            check_kind(name, value, kind)
+        if batch_size < 1:
+            raise OptionError(f"batch_size is {batch_size}; it must be 1 or more")
         self.game = game
         self._game = get_game(game)
         self._net = RawNet(net, self._game, batch_size)
 
     def evaluate(self, positions: Iterable[Position | chess.Board]) -> list[Evaluation]:
-        """One evaluation a position. Blocks. Errors: NetError; OptionError for a position of another game."""
+        """One evaluation a position. Blocks. Errors: NetError; OptionError for one alone, or for another game's."""
+        if isinstance(positions, Position):
+            raise OptionError(f"positions is {positions!r}; it must be several, as in [position]")
         held = [Position.of(position) for position in positions]
         for position in held:
             if get_game(position.game) is not self._game:

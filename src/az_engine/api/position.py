@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +75,7 @@ class Position:
         check_kind("rules", rules, str | None)
         check_kind("text", text, str | None)
         check_kind("game", game, str)
+        check_kind("variant", variant, str | None)
         check_moves(moves)
         self._game = get_game(game) if variant is None else get_game(game).variant(variant)
         if variant is None and text is not None and (form := self._game.of_record(Record(Node(position=text)))).form:
@@ -90,7 +93,17 @@ class Position:
         self.line: State = self._game.initial() if text is None else self._game.parse_position(text)[0]
         self.moves: tuple[str, ...] = ()
         for move in moves:
+            check_kind("move", move, str)
             self._append(move)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The game is known by its name: another process, and a copy, have the same one."""
+        return {name: value for name, value in vars(self).items() if name != "_game"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        game = get_game(self.game)
+        self._game = game if self.variant is None else game.variant(self.variant)
 
     @classmethod
     def of(cls, source: Position | chess.Board | Any) -> Position:
@@ -119,8 +132,15 @@ class Position:
     def load(cls, path: str | Path, *, number: int = 1, ply: int | None = None) -> Position:
         """The position after ``ply`` moves (None: all) of a game in a file: PGN, KIF, CSA, SGF ...
 
-        number: of the game in the file, from 1. Errors: OptionError for an unknown kind of file, DataError.
+        number: of the game in the file, from 1. What of a game cannot be read is told by a warning of Python.
+        Errors: OptionError for an unknown kind of file, DataError.
         """
+        if not isinstance(path, str | PathLike):
+            raise OptionError(f"path is {path!r}; it must be the name of a file")
+        check_kind("number", number, int)
+        check_kind("ply", ply, int | None)
+        if number < 1 or (ply is not None and ply < 0):
+            raise OptionError(f"number must be 1 or more and ply 0 or more, not {number} and {ply}")
         path = Path(path)
         for name in game_names():
             game = get_game(name)
@@ -130,10 +150,13 @@ class Position:
                     raise DataError(f"{path.name} has no game {number}; it has fewer")
                 if record.fault and record.root is None and not record.moves:
                     raise DataError(f"{path.name}, game {number}: {record.fault}")
+                for text in filter(None, (record.note, record.fault)):
+                    warnings.warn(f"{path.name}, game {number}: {text}", stacklevel=2)
                 _, rows, columns = (game := game.of_record(record)).planes
                 size = "" if game.territory is None else columns if rows == columns else f"{columns}x{rows}"
                 return cls(f"{name}{size}", record.root, record.moves[:ply], variant=game.form or None)
-        raise OptionError(f"{path.name} is no game record; the name of one ends in .pgn, .kif, .csa, .sgf or the like")
+        name = path.name or str(path)
+        raise OptionError(f"{name} is no game record; the name of one ends in .pgn, .kif, .csa, .sgf or the like")
 
     def _append(self, move: str) -> None:
         self.line = self._game.play(self.line, self._game.parse_move(self.line, move))
@@ -153,12 +176,14 @@ class Position:
     def read(self, text: str) -> str:
         """The legal move that a person means (Nf3, 7六歩, P-7f, d4), as the protocol writes it.
 
-        Errors: IllegalMoveError, one sentence.
+        Errors: OptionError for no text, IllegalMoveError, one sentence.
         """
+        check_kind("text", text, str)
         return self._game.format_move(self.line[-1], self._game.read_move(self.line, text))
 
     def notation(self, move: str) -> str:
-        """A legal move as people write it: SAN in chess. Errors: IllegalMoveError."""
+        """A legal move as people write it: SAN in chess. Errors: OptionError, IllegalMoveError."""
+        check_kind("move", move, str)
         return self._game.write_move(self.line, self._game.parse_move(self.line, move))
 
     @cached_property

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..engine.errors import OptionError
 from ..engine.games import get_game
+from ..engine.settings import check_kind
 
 if TYPE_CHECKING:  # training needs torch, the rest of the library does not
     from torch import Tensor
@@ -135,9 +136,17 @@ def self_play(
     from ..engine.nets.weights import load_evaluator
     from ..engine.search.selfplay.games import SelfPlay, SelfPlayConfig
 
+    for name, value, kind in (("game", game, str), ("net", net, str), ("games", games, int), ("seed", seed, int)):
+        check_kind(name, value, kind)
+    known = get_type_hints(SelfPlayConfig)
+    for name, value in options.items():
+        if name not in known:
+            raise OptionError(f"there is no option {name!r}; there are {', '.join(sorted(known))}")
+        check_kind(name, value, known[name])
     rules = get_game(game)
     config = SelfPlayConfig(**{"games": min(games, 64), **options})
-    play = SelfPlay(rules, load_evaluator(net, rules), config, seed, range(games))
+    evaluator = load_evaluator("" if net == "default" else net, rules)
+    play = SelfPlay(rules, evaluator, config, seed, range(games))
     while not play.finished:
         for played in play.step():
             line, moves, policies = rules.initial(), [], []
