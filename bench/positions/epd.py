@@ -11,7 +11,7 @@ from pathlib import Path
 
 import chess
 
-from ...engine.errors import DataError
+from ...engine.errors import DataError, quoted
 from ...engine.games import get_game
 from ...engine.records.formats import format_named
 from ...engine.records.record import LINE, Record
@@ -103,7 +103,12 @@ def _moves(board: chess.Board, text: str) -> frozenset[str]:
         try:
             move = board.parse_san(re.sub("^[0-9]+[.]+", "", plain))
         except chess.InvalidMoveError:
-            move = board.parse_uci(plain)
+            try:
+                move = board.parse_uci(plain)
+            except chess.InvalidMoveError:
+                raise ValueError(f"{quoted(word)} is no move") from None
+        if not move:
+            raise ValueError(f"{quoted(word)} is no move")
         results.add(board.uci(move))
     return frozenset(results)
 

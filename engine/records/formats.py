@@ -25,6 +25,7 @@ EVERYTHING = frozenset(
 )  # that a format may hold of a record, beside its moves
 
 
+_WITHIN = {("JSON", "JKF"), ("a FEN", "EPD"), ("a FEN", "UCI"), ("an SFEN", "USI")}  # what a text looks like, and is
 _NAMES = {"&": "bookmarks", "#": "lines of the program that wrote it", ILLEGAL: "illegal moves"}
 
 
@@ -133,7 +134,8 @@ def _hint(path: Path, form: RecordFormat) -> str:
     """What a file looks like that is not of its format, "" where that is unknown."""
     with path.open("rb") as file:
         kind = kind_of(file.read(_SAMPLE))
-    return f"; it looks like {kind}" if kind and (kind, form.name) != ("JSON", "JKF") and kind != form.name else ""
+    ours = kind == form.name or (kind, form.name) in _WITHIN
+    return f"; it looks like {kind}" if kind and not ours else ""
 
 
 def encoded(form: RecordFormat, text: str, name: str) -> tuple[bytes, str]:

@@ -56,7 +56,8 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}); give the folder of a training run") from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path} cannot be read ({reason}); give the folder of a training run") from error
     if not isinstance(config, dict):
         raise DataError(f"{path} holds no settings; give the folder of a training run")
     return config

@@ -379,6 +379,8 @@ class GtpPlayer:
             named = record.headers.get("Rules")
             if named is not None:
                 self._tell(f"the file's rules, {named[:40]!r}, are not known; {rules.name} stay in force")
+        if komi is None and (text := "".join(record.tree.more.get("KM", ())).strip()):
+            self._tell(f"the file's komi, {text[:40]!r}, is no number of half points; {game.komi:g} stays in force")
         game.load(start, moves[:count], komi=game.komi if komi is None else komi, rules=rules)
         self._new_game()
         return ""

@@ -105,6 +105,32 @@ def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        (
+            "x.fen",
+            "8/8/8/8/8/8/8/8 w - - 0 1\n4k3/8/8/8/8/8/8/4K3 w - - 0 1\n",
+            "line 1: white has 0 kings instead of one",
+        ),
+        ("x.pgn", '[FEN "x"]\n\n1. e4 *\n\n[FEN "4k3/8/8/8/8/8/8/4K3 w - - 0 1"]\n\n*\n', "expected 8 rows"),
+        ("x.csa", "P1-XX\n+\n+7776FU\n/\nP-00AL\nP+59OU\nP-51OU\n+\n", "line 1: '-XX' in rank 1 is no man"),
+    ],
+)
+def test_no_game_begins_where_it_did_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, told: str
+) -> None:
+    """A position that cannot be read was written as the usual start."""
+    (tmp_path / name).write_text(content)
+    assert run(tmp_path / name) == 1
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 1
+    assert "startpos" not in said.out
+    assert said.err.startswith(f"{name}, game 1: {told}")
+    assert said.err.endswith("; it is left out\n")
+    assert "looks like" not in said.err
+
+
+@pytest.mark.parametrize(
     ("name", "content", "text", "status", "told"),
     [
         ("a.gib", "\\HS\n\\[GAMEBLACKNAME=a\\]\nSTO 0 2 1 3 3\n", "PB[a]SZ[19];B[dd]", 0, ""),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-from ..engine.errors import DataError, OptionError, PositionError
+from ..engine.errors import DataError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
 from ..engine.os.files import write_atomically
@@ -71,15 +71,14 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
         for number, record in enumerate(read_games(game.record_formats, path), 1):
             if record.note:
                 print(f"{path.name}: {record.note}", file=sys.stderr)
+            unread = bool(record.fault) and record.root is None and record.tree.bare  # not even where it begins
             if record.fault:
                 damaged += 1
-                print(f"{path.name}, game {number}: {record.fault}", file=sys.stderr)
-            try:
-                text = format_games([record], form)
-            except PositionError:
-                if not record.fault:
-                    raise
-                continue  # nothing of it could be read
+                more = "; it is left out" if unread else ""
+                print(f"{path.name}, game {number}: {record.fault}{more}", file=sys.stderr)
+            if unread:
+                continue
+            text = format_games([record], form)
             lost += form.lost(record)
             stem = path.stem if form.between is None and len(paths) > 1 else source.stem
             written.append((stem, text))

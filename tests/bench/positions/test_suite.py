@@ -49,6 +49,8 @@ def test_operations_become_moves(tmp_path: Path) -> None:
         (ONE_MOVE, "line 4: "),
         (FREE.replace("bm Rxd5;", ""), "line 4: there is no bm, am or dm"),
         (FREE.replace("bm Rxd5", "bm Rxd6"), "line 4: illegal san"),
+        (FREE.replace("bm Rxd5", "bm Qz9!"), "line 4: 'Qz9!' is no move; it is skipped"),
+        (FREE.replace("bm Rxd5", "bm --"), "line 4: '--' is no move; it is skipped"),
         (FREE.replace("bm Rxd5", "dm 1"), "line 4: there is no mate in 1"),
         (FREE.replace("4k3", "8"), "line 4: black has 0 kings instead of one"),
         ("nonsense", "line 4: "),

@@ -120,6 +120,22 @@ def test_results_of_different_games_are_not_pooled(tmp_path: Path, capsys: pytes
     assert "no finished games" in capsys.readouterr().err
 
 
+def test_games_that_are_given_twice_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder beside its own files made the intervals too narrow."""
+    records, more = tmp_path / "games.pgn", tmp_path / "more.pgn"
+    records.write_text(pgn([("A", "B", 1), ("A", "B", 0)]))
+    more.write_text(pgn([("A", "B", 1)]))
+    assert main(["rate", str(records), str(more), str(records), "--json"]) == 0
+    said = capsys.readouterr()
+    assert [json.loads(line)["games"] for line in said.out.splitlines()] == [3, 3]
+    assert said.err == f"{records}: its games are given twice and are counted once\n"
+    (tmp_path / "games.jsonl").write_text("")
+    assert main(["rate", str(records), str(more), str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert [json.loads(line)["games"] for line in said.out.splitlines()] == [1, 1]
+    assert said.err == f"{records}: its games are given twice and are counted once\n"
+
+
 def test_anchors_that_no_games_connect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "games.pgn"
     file.write_text(pgn([("A", "B", 1), ("A", "B", 0), ("C", "D", 1), ("C", "D", 0)]))

@@ -120,7 +120,7 @@ def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
         "7",
     )
     assert data["rows"] == data["games"] == data["warnings"] == []
-    with pytest.raises(DataError, match=r"config\.json cannot be read"):
+    with pytest.raises(DataError, match=r"config\.json cannot be read \(No such file or directory\)"):
         run_data(tmp_path, "", {})
 
 

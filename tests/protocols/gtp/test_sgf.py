@@ -92,11 +92,14 @@ def test_komi_and_rules_that_the_file_does_not_say_stay_as_they_are(
             ("", "5.5", "aga"),
             ("RU[Japanese]", "5.5", "japanese"),
             ("KM[0]RU[hunter2]", "0", "aga"),
+            ("KM[7.25]", "5.5", "aga"),
         ):
             file.write_text(f"(;SZ[9]{said};B[ee])", encoding="utf-8")
             assert talk.ask("komi 5.5", "kata-set-rules aga", f"loadsgf {file}", "get_komi")[2:] == ["=", f"= {komi}"]
             assert f"komi {komi}, {rules} rules" in talk.one("showboard")
-    assert "the file's rules, 'hunter2', are not known; aga stay in force" in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "the file's rules, 'hunter2', are not known; aga stay in force" in told
+    assert "the file's komi, '7.25', is no number of half points; 5.5 stays in force" in told
 
 
 def test_prisoners_of_the_moves_before_stones_are_set_up(tmp_path: Path) -> None:

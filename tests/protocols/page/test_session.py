@@ -270,6 +270,13 @@ def test_records_are_read(server: RunningServer, game: str, text: str, moves: li
         assert record["moves"] == moves
 
 
+def test_how_a_record_was_read_is_told(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        record = Page(client).one("read", text="(;GM[1]SZ[5]KM[x];B[cc])")
+        assert record["fault"] == "the komi 'x' is no number of half points and is read as 0"
+        assert record["moves"] == ["C3"]
+
+
 def test_records_are_written_with_comments(server: RunningServer) -> None:
     with web(server, "/page?game=chess") as client:
         page = Page(client)

@@ -33,6 +33,7 @@ _FOX: dict[float, float] = {
     700: 7.0,
     750: 7.5,
 }  # komi as Fox writes it
+_MOST_STONES = 5  # of komi, where it counts stones
 _LETTERS: dict[str, Reason] = {"R": "resignation", "T": "time", "F": "forfeit"}
 LETTER_OF: dict[Reason, str] = {reason: letter for letter, reason in _LETTERS.items()} | {"illegal move": "F"}
 _WINNERS = {"b": 1, "黑": 1, "黒": 1, "흑": 1, "w": -1, "白": -1, "백": -1}
@@ -64,13 +65,13 @@ def rules_of_text(text: str) -> str:
 def komi_of_text(text: str) -> float | None:
     """Komi in points; None when the text is no number of half points.
 
-    A quarter says that it counts stones, which are worth two points: 3.75 is 7.5.
+    A quarter says that it counts stones, which are worth two points: 3.75 is 7.5. A greater one says nothing.
     """
     try:
         match = _KOMI.fullmatch(text.strip())
         plain = text.replace(",", ".") if text.isascii() else "nan"
         komi = float(plain) if match is None else _amount(match) * (-1 if match["sign"] == "-" else 1)
-        komi = _FOX.get(komi, 2 * komi if komi % 0.5 else komi)
+        komi = _FOX.get(komi, 2 * komi if komi % 0.5 and abs(komi) < _MOST_STONES else komi)
         notation.half_points(komi)
     except (ValueError, OverflowError, PositionError):
         return None

@@ -196,7 +196,11 @@ def test_results(text: str, result: tuple[int | None, str, float | None]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "komi"), [("6½", 6.5), ("6 1/2", 6.5), ("-½", -0.5), ("7目半", 7.5), ("6.5目", 6.5), ("3又3/4子", None)]
+    ("text", "komi"),
+    [
+        *(("6½", 6.5), ("6 1/2", 6.5), ("-½", -0.5), ("7目半", 7.5), ("6.5目", 6.5), ("3又3/4子", None)),
+        *(("3.25", 6.5), ("-3.75", -7.5), ("7.25", None), ("7.3", None)),
+    ],
 )
 def test_komi(text: str, komi: float | None) -> None:
     record = read(f"(;SZ[9]KM[{text}];B[ee])")
