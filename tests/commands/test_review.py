@@ -74,6 +74,24 @@ def test_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"^accuracy: A [0-9.]+ %, B [0-9.]+ %$", printed, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--all", "--number", "2"], "--all reviews every game, --number one: give one of them"),
+        (["--number", "0"], "--visits, --threads and --number must be at least 1"),
+        (["--threads", "0"], "--visits, --threads and --number must be at least 1"),
+        (["--threads", "999"], "threads is 999; it must be 1 to 128"),
+    ],
+)
+def test_arguments_that_cannot_be_meant(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.pgn"
+    source.write_text(PGN)
+    assert review(source, *words) == 2
+    assert capsys.readouterr().err == f"az-engine: {told}\n"
+
+
 def test_a_folder_that_is_missing_is_told_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, missing = tmp_path / "a.kif", tmp_path / "no"
     source.write_bytes(KIF.encode("cp932"))

@@ -50,6 +50,11 @@ def test_a_game_of_chess_to_the_mate() -> None:
     assert said.endswith("4 moves: f3 e5 g4 Qh4#\n")
 
 
+def test_no_visits_are_refused_as_they_were_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "--visits", "0"]) == 2
+    assert capsys.readouterr().err == "az-engine: --visits must be 1 or more, not 0\n"
+
+
 def test_the_engine_answers_and_undo_takes_both_moves_back() -> None:
     status, said = played("chess", "white", ["e4", "undo", "record", "d4", "swap"])
     assert status == 0

@@ -19,6 +19,7 @@ from ..engine.os.files import write_atomically
 from ..engine.params import EngineOptions
 from ..engine.records.formats import RecordFormat, encoded, format_named, is_record, left_out, read_games
 from ..engine.records.record import Record
+from ..engine.settings import check
 from ..protocols.page.paper import write_paper
 from ..protocols.page.review import Judgement, accuracies, annotated, judge_game, mistakes, review_data
 from ..protocols.page.scoresheet import Scoresheet
@@ -42,7 +43,7 @@ WORST = 5  # mistakes that are printed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="IN", type=Path, help="game records: .pgn, .kif, .csa, .ki2, .jkf, .sgf ...")
-    add("--number", type=int, default=1, metavar="N", help="number of the game in the file (default: %(default)s)")
+    add("--number", type=int, metavar="N", help="number of the game in the file (default: 1)")
     add("--all", action="store_true", help="review every game of the file")
     add("--visits", type=int, default=200, metavar="N", help="visits a position (default: %(default)s)")
     add("--net", default="", metavar="FILE", help="the net (default: the net inside the package)")
@@ -59,8 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command; 1 when a record could not be read whole. Errors: AzError."""
-    if args.visits < 1 or args.threads < 1 or args.number < 1:
+    check(EngineOptions(threads=max(args.threads, 1)))
+    if args.visits < 1 or args.threads < 1 or (args.number is not None and args.number < 1):
         raise OptionError("--visits, --threads and --number must be at least 1")
+    if args.all and args.number is not None:
+        raise OptionError("--all reviews every game, --number one: give one of them")
+    args.number = args.number or 1
     family, formats = _family(args.source)
     default = args.source.with_name(f"{args.source.stem}.review{args.source.suffix if args.all else '.html'}")
     outs = [_Out(path, formats, numbered=args.all, force=args.force) for path in args.out or [default]]

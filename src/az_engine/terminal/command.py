@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..arguments import board_size
 from ..engine.clock import Stopwatch
-from ..engine.errors import AzError
+from ..engine.errors import AzError, OptionError
 from ..protocols.languages import ENGLISH, languages, translated
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def main(args: argparse.Namespace) -> int:
     from ..engine.nets.weights import check_weights
     from .game import TerminalGame, sides_of
 
+    if args.visits is not None and args.visits < 1:
+        raise OptionError(f"--visits must be 1 or more, not {args.visits}")
     name = args.game if args.size is None else f"{args.game}{args.size}"
     game = get_game(name)
     root = Position(name, args.position, komi=args.komi, rules=args.rules, handicap=args.handicap)

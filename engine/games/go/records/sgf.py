@@ -256,11 +256,14 @@ class _SgfReader:
                 headers[header] = text
         if known := terms.rules_of_text(headers.get("Rules", "")):
             headers["RuleSet"] = known
+        elif text := headers.get("Rules", "").strip():
+            self._note = f"the rules {quoted(text)} are not known and are read as Tromp-Taylor's"
         komi = terms.komi_of_text(self._text("KM"))
         if komi is not None:
             headers["Komi"] = f"{komi:g}"
         elif text := self._text("KM").strip():
-            self._note = f"the komi {quoted(text)} is no number of half points and is read as 0"
+            unread = f"the komi {quoted(text)} is no number of half points and is read as 0"
+            self._note = "; ".join(filter(None, (self._note, unread)))
         return komi or 0.0, headers.get("RuleSet", "tromp-taylor")
 
     # ------------------------------------------------------------------ the tree

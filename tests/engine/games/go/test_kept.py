@@ -208,6 +208,14 @@ def test_komi(text: str, komi: float | None) -> None:
     assert ("no number of half points and is read as 0" in record.note) == (komi is None)
 
 
+def test_rules_that_are_not_known_are_told() -> None:
+    told = "the rules 'mine' are not known and are read as Tromp-Taylor's"
+    assert read("(;SZ[9]RU[mine];B[ee])").note == told
+    assert read("(;SZ[9]RU[mine]KM[x];B[ee])").note.startswith(f"{told}; the komi 'x' is no number")
+    assert not read("(;SZ[9]RU[Chinese];B[ee])").note
+    assert not read("(;SZ[9];B[ee])").note
+
+
 def test_another_game_is_refused_by_name() -> None:
     assert "a game of Othello" in read("(;GM[2]SZ[8];B[d3])").fault
 
