@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from ...engine.games.outcome import RUNNING
 from ...engine.limits import Limits
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import read_games
+from ...engine.records.record import Record
 from ...protocols.clients.base import Answer, PvInfo
 from ..match.players import MoveLimit, Player, PlayerSpec, launch
 from ..ratings.elo import Z95
@@ -188,9 +190,20 @@ def played(game: Game, position: Position, move: str) -> Position:
     return Position(position.root, (*position.moves, move), line, game.format_position(line[-1]))
 
 
-def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[Position]:
-    """The distinct positions of the games, shuffled with a fixed seed. Errors: DataError, OptionError."""
-    records = (record for path in files for record in read_games(game.record_formats, path))
+def read_records(game: Game, files: Sequence[Path]) -> list[Record]:
+    """The games of the files; what of one cannot be read is told on stderr. Errors: DataError, OptionError."""
+    results = []
+    for path in files:
+        for number, record in enumerate(read_games(game.record_formats, path), 1):
+            if record.fault:
+                rest = "the moves before it are used" if record.moves else "the game is left out"
+                print(f"{path.name}, game {number}: {record.fault}; {rest}", file=sys.stderr)
+            results.append(record)
+    return results
+
+
+def positions_of(game: Game, records: Sequence[Record], from_ply: int) -> Iterator[Position]:
+    """The distinct positions of the games, shuffled with a fixed seed."""
     games = [(game.start_of(record), record.root, record.moves) for record in records]
     places = [(i, ply) for i, (_, _, moves) in enumerate(games) for ply in range(from_ply, len(moves))]
     random.Random(0).shuffle(places)
@@ -214,12 +227,13 @@ def main(args: argparse.Namespace) -> int:
     common = MoveLimit(nodes=args.visits)
     specs = read_players(args.players, common, game.protocol)
     [judging] = read_players([args.judge], MoveLimit(), game.protocol)
+    records = read_records(game, args.records)  # before the folder is made
     memory = Memory(args.out, judging)
     for spec in specs:
         memory.enter("player", spec)
     judge = Judge(game, judging, memory)
     try:
-        chosen = choose_positions(game, judge, args)
+        chosen = choose_positions(game, judge, records, args)
         points = np.array([points_of(game, judge, spec, chosen) for spec in specs])
         best = np.maximum([judge.points(position) for position in chosen], points.max(axis=0))
     finally:
@@ -228,12 +242,12 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-def choose_positions(game: Game, judge: Judge, args: argparse.Namespace) -> list[Position]:
+def choose_positions(game: Game, judge: Judge, records: Sequence[Record], args: argparse.Namespace) -> list[Position]:
     """The first ``--positions`` that are not decided. Errors: DataError when there are none."""
     chosen: list[Position] = []
     with progress() as bar:
         task = bar.add_task("positions", total=args.positions)
-        for position in positions_of(game, args.records, args.from_ply):
+        for position in positions_of(game, records, args.from_ply):
             points = judge.points(position)
             if max(points, 1.0 - points) <= args.level / 100.0:
                 chosen.append(position)

@@ -193,3 +193,18 @@ def test_other_judges_silent_judges_other_players_and_go(
     assert "is damaged" in capsys.readouterr().err
     assert main([*words, "--game", "go"]) == 2
     assert "played over GTP" in capsys.readouterr().err
+
+
+def test_files_are_read_before_a_folder_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "games.pgn", tmp_path / "out"
+    words = ["-P", "uniform visits=2", "--judge", "uniform visits=2", "--out", str(out), "--from-ply", "9"]
+    assert main(["regret", str(file), *words]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert not out.exists()
+    file.write_text('1. e4 e5 2. Ke3 *\n\n[Variant "Atomic"]\n\n1. e4 *\n')
+    assert main(["regret", str(file), *words]) == 2
+    first, second, _ = capsys.readouterr().err.splitlines()
+    assert first.startswith("games.pgn, game 1: line 1: illegal san")
+    assert first.endswith("; the moves before it are used")
+    assert second.startswith("games.pgn, game 2: this is a game of Atomic")
+    assert second.endswith("; the game is left out")
