@@ -115,6 +115,24 @@ def test_position_lines_say_what_they_leave_out() -> None:
     assert lost == {"names": 2, "result": 1, "times": 2, "comments": 2, "variations": 1}
 
 
+@pytest.mark.parametrize("name", ["kif", "ki2", "csa", "jkf"])
+@pytest.mark.parametrize("word", ["反則勝ち", "反則負け"])
+@pytest.mark.parametrize(("move", "plies"), [("８八角成(22)", 0), ("７五歩打", 1)])
+def test_an_illegal_move_has_one_loser(move: str, plies: int, word: str, name: str) -> None:
+    """Where no man can make the move it stands as a remark; then 反則勝ち said that its side had won."""
+    formats = get_game("shogi").record_formats
+    text = f"   1 ７六歩(77)\n   2 ３四歩(33)\n   3 {move}\n   4 {word}\n"
+    (record,) = format_named(formats, "kif").read(io.BytesIO(text.encode()))
+    form = format_named(formats, name)
+    assert form.write is not None
+    written = form.write(record)
+    (again,) = form.read(io.BytesIO(form.encode(written, f"x.{name}")))
+    assert (again.result, again.reason, again.fault) == (-1, "illegal move", "")
+    if name == "kif":
+        assert f"まで{2 + plies}手で後手の反則勝ち\n" in written
+        assert f"   {3 + plies} {word if plies else '反則負け'}\n" in written
+
+
 @pytest.mark.parametrize("form", SHOGI, ids=lambda form: str(form.name))
 def test_an_illegal_move_that_ended_the_game_stays(form: RecordFormat) -> None:
     text = "   1 ７六歩(77)\n   2 ３四歩(33)\n   3 ７五歩打\n   4 反則勝ち\n"

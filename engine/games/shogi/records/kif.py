@@ -128,7 +128,8 @@ class _KifReader(GameReader):
         if _SUMMARY.match(line) and "反則" in line:
             self.draft.end(("illegal move", -1))
         elif word in KIF_ENDINGS:
-            self.draft.end(KIF_ENDINGS[word])
+            ending = KIF_ENDINGS[word]
+            self.draft.end(ending, KIF=word if ending[1] == 1 else "")
             self._time(match[2] if match else "")
         self.draft.offender = None
 

@@ -152,6 +152,9 @@ class Draft:
             self.fault, self.dead = "", False
             loser, self.offender = self.offender, None
             self.end_for(reason, -1 if loser == BLACK else 1)
+            if points == 1 and not self.node.move:  # the move is a remark where formats have no word for it
+                more = {}
+            ending = reason, -1  # whoever says it: the move was not played, its side is the one to move
         elif not self.varying:
             turn = BLACK if self.replay is None else self.replay.turn
             self.end_for(reason, points if points is None or turn == BLACK else -points)
