@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import queue
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -161,6 +162,19 @@ def parse_journal(text: str, name: str) -> list[MatchGame]:
             ) from error
         games.setdefault(game.pairing.number, game)
     return list(games.values())
+
+
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """Files of results, or matches' folders, without those whose games are there already, which are told."""
+    files = [(path / JOURNAL if path.is_dir() else path).resolve() for path in paths]
+    given, results = set(files), dict[Path, Path]()
+    for path, file in zip(paths, files, strict=True):
+        journal = file.with_name(JOURNAL)
+        if file in results or (file != journal and file.stem == journal.stem and journal in given):
+            print(f"{path}: its games are given twice and are counted once", file=sys.stderr)
+        else:
+            results[file] = path
+    return list(results.values())
 
 
 def read_identity(path: Path) -> dict[str, Any]:

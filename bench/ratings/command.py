@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from rich.text import Text
 from ...engine.errors import DataError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.records.formats import is_record, read_games
-from ..match.tournament import JOURNAL, SETTINGS, parse_journal, read_identity
+from ..match.tournament import JOURNAL, SETTINGS, each_once, parse_journal, read_identity
 from .bayes import PairScore, Rating, rate
 from .elo import Z95, MatchScore, normal_cdf
 
@@ -53,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     _check_one_game(args.files)
-    scores = collect(results_of(path) for path in _each_once(args.files))
+    scores = collect(results_of(path) for path in each_once(args.files))
     if not scores:
         raise DataError("there are no finished games between two named players in these files")
     anchors = dict(_anchor(text, scores) for text in args.anchor or [None])
@@ -88,19 +87,6 @@ def _anchor(text: str | None, scores: list[PairScore]) -> tuple[str, float]:
     if name not in players or not equals or elo - elo != 0:
         raise OptionError(f"--anchor {text!r} names none of the players ({', '.join(sorted(players))}): give NAME=ELO")
     return name, elo
-
-
-def _each_once(paths: Sequence[Path]) -> list[Path]:
-    """The files without those whose games are there already, which are told."""
-    files = [(path / JOURNAL if path.is_dir() else path).resolve() for path in paths]
-    results: dict[Path, Path] = {}
-    for path, file in zip(paths, files, strict=True):
-        journal = file.with_name(JOURNAL)
-        if file in results or (file != journal and file.stem == journal.stem and journal in files):
-            print(f"{path}: its games are given twice and are counted once", file=sys.stderr)
-        else:
-            results[file] = path
-    return list(results.values())
 
 
 def _check_one_game(paths: Sequence[Path]) -> None:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from ...bench.match.tournament import JOURNAL, SETTINGS, parse_journal, read_identity
+from ...bench.match.tournament import JOURNAL, SETTINGS, each_once, parse_journal, read_identity
 from ...bench.ratings.elo import Z95
 from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import game_names, get_game
@@ -111,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     check_name(args.out)
-    predicted = collect(record for path in args.games for record in records_of(path))
+    predicted = collect(record for path in each_once(args.games) for record in records_of(path))
     series, result = {"as said": tenths(predicted)}, dict[str, Any]()
     if args.fit:
         fitted, held_out = cross_fit(predicted)

@@ -133,8 +133,10 @@ def test_the_command_reads_records_and_matches(tmp_path: Path, capsys: pytest.Ca
     assert (told["games"], told["positions"]) == (60, 60)
     assert sum(int(tenth["games"]) for tenth in told["tenths"]["as said"]) == 60
     assert "<svg" in out.read_text()
-    assert main(["report", "calibration", str(pgn), "--out", str(tmp_path / "said.svg")]) == 0
-    assert "60 games" in capsys.readouterr().out
+    assert main(["report", "calibration", str(pgn), str(pgn), "--out", str(tmp_path / "said.svg")]) == 0
+    said = capsys.readouterr()
+    assert "60 games" in said.out
+    assert said.err.startswith(f"{pgn}: its games are given twice and are counted once\n")
     folder = tmp_path / "match"
     Journal(folder, MatchSettings("chess", ()), {"game": "chess"}).close()
     for source, fault in ((folder, "no game has a result and comments"), (out, "holds no games")):
