@@ -67,6 +67,21 @@ def test_an_encoding_that_was_recognised_is_reported(tmp_path: Path, capsys: pyt
     assert '[White "Иванов, Сергей"]' in said.out
 
 
+def test_two_results_of_one_game_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The header's is kept, as other programs do; the other one vanished without a word."""
+    path = tmp_path / "games.pgn"
+    rest = "\n\n1. e4 1-0\n\n"
+    path.write_text("".join(f'[Result "{result}"]{rest}' for result in ("1-0", "0-1", "*", "1/2-1/2")))
+    assert run(path, "--to", "pgn") == 0
+    said = capsys.readouterr()
+    assert said.out.count("1. e4 1-0\n") == 2
+    told = "which is taken, and the moves end with 1-0"
+    assert said.err.splitlines() == [
+        f"games.pgn, game 2: the header says 0-1, {told}",
+        f"games.pgn, game 4: the header says 1/2-1/2, {told}",
+    ]
+
+
 def test_a_suffix_that_no_format_of_the_game_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "game.txt").write_text("b2 a1\n")
     assert DIRECTORY.is_dir()  # of the game tictactoe

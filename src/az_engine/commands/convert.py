@@ -70,7 +70,7 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
     for path in paths:
         for number, record in enumerate(read_games(game.record_formats, path), 1):
             if record.note:
-                print(f"{path.name}: {record.note}", file=sys.stderr)
+                print(f"{path.name}{f', game {number}' if number > 1 else ''}: {record.note}", file=sys.stderr)
             unread = bool(record.fault) and record.root is None and record.tree.bare  # not even where it begins
             if record.fault:
                 damaged += 1

@@ -82,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
                 continue
             damaged += bool(record.fault)
             if record.note:
-                review.tell(f"{args.source.name}: {record.note}")
+                review.tell(f"{args.source.name}{f', game {number}' if number > 1 else ''}: {record.note}")
             if record.fault:
                 review.tell(f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed")
             review.judge(record, f"game {number}" if args.all else "")

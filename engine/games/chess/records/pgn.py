@@ -45,7 +45,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     for game in raw_games(lines):
         record = _read_game(game)
         if game.headers or game.result or record.fault or record.tree.children:
-            record.note = "" if count else lines.note
+            record.note = "; ".join(filter(None, ("" if count else lines.note, record.note)))
             count += 1
             yield record
     if not count:
@@ -249,13 +249,17 @@ class _Tree:
         names = (headers.pop("White", "").strip(), headers.pop("Black", "").strip())
         token = headers.pop("Result", "*")
         reason = _REASONS.get(headers.get("Termination", "").lower(), "")
+        ended, note = self._game.result, ""
+        if token in RESULTS and ended in RESULTS and token != ended:
+            note = f"the header says {token}, which is taken, and the moves end with {ended}"
         for used in ("FEN", "SetUp"):
             headers.pop(used, None)
         return Record(
             self.tree,
-            RESULTS.get(token if token in RESULTS else self._game.result),
+            RESULTS.get(token if token in RESULTS else ended),
             reason,
             names=("" if names[0] == "?" else names[0], "" if names[1] == "?" else names[1]),
             headers={name: value for name, value in headers.items() if ROSTER.get(name) != value},
             fault=self.fault,
+            note=note,
         )
