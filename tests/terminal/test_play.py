@@ -67,11 +67,22 @@ def test_the_engine_answers_and_undo_takes_both_moves_back() -> None:
 
 def test_a_bad_move_gets_one_sentence_and_loses_nothing() -> None:
     start = "4k3/8/8/8/8/8/8/RN2KN2 w - - 0 1"
-    _, said = played("chess", "both", ["Ke3", "what?", "Nd2", "Nbd2"], text=start)
+    _, said = played("chess", "both", ["Ke3", "what?", "--", "Nd2", "Nbd2"], text=start)
     assert "'Ke3' is not a legal move here; type moves" in said
     assert "'what' is no move; write it as Nf3 or g1f3;" in said
+    assert "'--' is no move; write it as Nf3 or g1f3;" in said
     assert "several pieces can play 'Nd2'; say which" in said
     assert said.endswith("1 move: Nbd2\n")
+
+
+def test_a_bad_move_of_shogi_is_named_as_it_was_typed() -> None:
+    _, said = played("shogi", "both", ["G-5h", "58金", "5五金", "G-5e", "P-7e"])
+    for typed in ("G-5h", "58金"):
+        assert f"several pieces can play '{typed}'; say which, as in 5八金右 or 4i5h; type moves" in said
+    for typed in ("5五金", "G-5e", "P-7e"):
+        assert f"'{typed}' is not a legal move here; type moves" in said
+    _, said = played("shogi", "both", ["58金"], language="ja")
+    assert "'58金'を指せる駒が複数あります" in said
 
 
 def test_commands_of_a_game() -> None:

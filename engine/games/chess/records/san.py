@@ -16,7 +16,9 @@ def read_san(fen: str, text: str, chess960: bool) -> str:
     plain = letters.plain(text)
     for spelling in (plain, plain[:1].upper() + plain[1:].lower(), plain.upper()):  # nf3 may be a knight's
         try:
-            return board.uci(board.parse_san(spelling), chess960=chess960)
+            move = board.parse_san(spelling)
+            if move:  # no null move, --
+                return board.uci(move, chess960=chess960)
         except chess.AmbiguousMoveError:
             raise IllegalMoveError(f"several pieces can play {shown}; say which, as in Nbd2 or b1d2") from None
         except chess.IllegalMoveError:

@@ -23,6 +23,10 @@ _WESTERN = re.compile(
 )
 
 
+class SeveralFitError(IllegalMoveError):
+    """A text names a move of more than one man."""
+
+
 def shown(text: str) -> str:
     """A piece of the file for a message, short and printable."""
     text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
@@ -68,6 +72,11 @@ def read_move(line: State, text: str) -> str:
         move = _move_of(replay, _matched(text), _last_target(line))
     except DataError:
         raise IllegalMoveError(f"{typed[:20]!r} is no move; write it as 7g7f, 7六歩 or P-7f") from None
+    except SeveralFitError:
+        fault = f"several pieces can play {typed[:20]!r}; say which, as in 5八金右 or 4i5h"
+        raise IllegalMoveError(fault) from None
+    except IllegalMoveError:
+        raise IllegalMoveError(f"{typed[:20]!r} is not a legal move here") from None
     if move not in replay.legal_moves():
         raise IllegalMoveError(f"{typed[:20]!r} is not a legal move here")
     return notation.format_usi(move)
@@ -102,7 +111,7 @@ def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
         return drop
     fitting = _narrow(fitting, to, replay.turn, result["place"], result["motion"])
     if len(fitting) != 1:
-        raise IllegalMoveError(f"{len(fitting)} men fit it in {notation.format_sfen(replay.state)}")
+        raise SeveralFitError(f"{len(fitting)} men fit it in {notation.format_sfen(replay.state)}")
     return to + (fitting[0] << 7) + PROMOTES * promotes
 
 
