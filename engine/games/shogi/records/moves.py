@@ -24,7 +24,7 @@ _WESTERN = re.compile(
 
 
 class SeveralFitError(IllegalMoveError):
-    """A text names a move of more than one man."""
+    """A text names a move of more than one piece."""
 
 
 def shown(text: str) -> str:
@@ -111,7 +111,7 @@ def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
         return drop
     fitting = _narrow(fitting, to, replay.turn, result["place"], result["motion"])
     if len(fitting) != 1:
-        raise SeveralFitError(f"{len(fitting)} men fit it in {notation.format_sfen(replay.state)}")
+        raise SeveralFitError(f"{len(fitting)} pieces can play it in {notation.format_sfen(replay.state)}")
     return to + (fitting[0] << 7) + PROMOTES * promotes
 
 

@@ -430,7 +430,7 @@ def test_ki2_agrees_with_cshogi() -> None:
         (KIF, "   1 同　歩(77)\n", "line 1: '同 歩(77)' goes where the move before it went, and there is none"),
         (KIF, "   1 ５五飛打\n", "line 1: ５五飛打: R*5e is not legal"),
         (KIF, "   1 ７六歩(77)\nxyz\n", "line 2: 'xyz' is no move, remark or end of a game"),
-        (KI2, "▲５八金\n", "line 1: ５八金: 2 men fit it in"),
+        (KI2, "▲５八金\n", "line 1: ５八金: 2 pieces can play it in"),
         (KI2, "▲５五金\n", "line 1: ５五金: G*5e is not legal"),
         (USI, "position startpos moves 7g7f 7g7f\n", "line 1: 7g7f is not legal in"),
         (USI, "position sfen x b - 1\n", "line 1: a SFEN's board has 9 ranks"),
