@@ -30,6 +30,7 @@ from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
 NETS = "nets"  # of what identifies a match: the SHA-256 of each player's net, "" of a program or none
+_LATER = (NETS, "openings", "seed", "start")  # of this, what earlier versions did not write, of reports or of all
 FAULTS_IN_ROW = 20  # games that a player may lose one after another by faults other than time
 
 
@@ -94,7 +95,7 @@ class Journal:
         games = parse_journal(content[:whole].decode("utf-8", "replace"), str(folder / JOURNAL))
         if games:
             known = read_identity(path)
-            known.setdefault(NETS, identity.get(NETS))  # which earlier versions did not write
+            known = {name: identity[name] for name in _LATER if name in identity} | known
             changed = [name for name, value in identity.items() if known.get(name) != value]
             if changed:
                 raise OptionError(

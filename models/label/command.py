@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, takewhile
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -18,7 +19,7 @@ from ...engine.errors import OptionError, counted
 from ...engine.games import game_names
 from ...engine.nets.opinions import RawNet
 from ..data.shards import Records
-from ..fields import Help
+from ..fields import Help, flags_of
 from ..net.providers import PROVIDER_HELP, Provider, load_evaluator
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
@@ -30,6 +31,7 @@ from .writer import Writer
 
 SOURCES: dict[str, type[Source]] = kinds_in(sources, "SOURCE")
 TEACHERS: dict[str, type[TeacherKind]] = kinds_in(teachers, "TEACHER")
+_AMOUNTS = ("--games", "--positions")
 _NUMBERS = 1 << 32  # of games, in a record
 LINE_SECONDS = 60.0  # between lines of progress where there is no terminal
 
@@ -126,6 +128,17 @@ def job_of(args: argparse.Namespace, say: Callable[[str], None]) -> Job:
     return replace(job, source=source, first_game=first)
 
 
+def settings_of(job: Job) -> dict[str, Any]:
+    """What a task's records depend on, by flag, ready for JSON; how many are made may change."""
+    source = next(name for name, kind in SOURCES.items() if type(job.source) is kind)
+    settings: dict[str, Any] = {"--game": job.game_name, "--source": source}
+    for kind in (job.teacher, job.source):
+        flags = flags_of(type(kind))
+        settings |= {flag: getattr(kind, f.name) for flag, _, f, _, _ in flags if flag not in _AMOUNTS}
+    settings |= {"--multipv": job.lines, "--seed": job.seed}
+    return dict(json.loads(json.dumps(settings, default=str)))
+
+
 def main(args: argparse.Namespace) -> int:
     console = Console(stderr=True)
     job = job_of(args, console.print)
@@ -133,6 +146,7 @@ def main(args: argparse.Namespace) -> int:
     with RunLock(args.out), StopSignals() as signals:
         patiently = Patience(args.out, console.print, stopping=signals)
         writer = Writer(args.out, args.shard_positions, job.form.shards, patiently, source.each)
+        writer.go_on_with(settings_of(job))
 
         def done() -> int:
             return writer.positions if source.alone else len(writer.tasks & requested)

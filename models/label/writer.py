@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ...engine.errors import OptionError
+from ...engine.os.files import write_atomically
 from ..data.shards import Records, ShardStore
 from ..storage import Patience
+from ..train.log import read_config
 
+SETTINGS = "label.json"  # what the records of a folder are made with
 FLUSH_SECONDS = 60.0  # most work that a kill can lose, besides the tasks that are being done
 
 
@@ -59,3 +66,28 @@ class Writer:
             self._patiently(lambda: self._form.write(path, records), what)
             self._stored = len(self._shard)
         self._when = time.monotonic()
+
+    def go_on_with(self, settings: Mapping[str, Any]) -> None:
+        """Keep what the records are made with, by flag, ready for JSON.
+
+        Errors: OptionError where those that are there were made with something else; what earlier versions used is not
+        known.
+        """
+        path = self._folder / SETTINGS
+        known = read_config(path) if self.tasks and path.exists() else settings
+        changed = [name for name in dict.fromkeys([*known, *settings]) if known.get(name) != settings.get(name)]
+        if changed:
+            then, now = (
+                ", ".join(f"{name} {_shown(each.get(name))}" for name in changed) for each in (known, settings)
+            )
+            raise OptionError(
+                f"the records in {self._folder} were made with other settings ({then}; now {now}); give the same ones "
+                "to go on, or another --out"
+            )
+        self._patiently(
+            lambda: write_atomically(path, (json.dumps(settings, indent=1) + "\n").encode()), "the settings"
+        )
+
+
+def _shown(value: Any) -> str:
+    return "unset" if value in (None, "", []) else ",".join(map(str, value)) if isinstance(value, list) else str(value)

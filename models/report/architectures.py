@@ -38,6 +38,7 @@ from .scaling import add_game_arguments, play
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TRAINING = "training.json"  # the flags that each was trained with
 KINDS = ("dual-res", "sep-res", "dual-conv", "sep-conv")  # those of the paper
 
 
@@ -101,12 +102,13 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--visits, --blocks and --concurrency must be 1 or more, --games 0 or more")
     console = Console(stderr=True)
     contenders = contenders_of(args)
-    for one in contenders:
-        if not _net(args, one.name).exists():
-            console.print(f"training {one.name}")
-            status = _train(args, one)
-            if status:
-                return status
+    missing = [one for one in contenders if not _net(args, one.name).exists()]
+    _note_training(args, contenders, missing)
+    for one in missing:
+        console.print(f"training {one.name}")
+        status = _train(args, one)
+        if status:
+            return status
     compared = [measured(args.out / one.name, one.name) for one in contenders]
     if args.games:
         compared = _rated(args, compared)
@@ -149,16 +151,40 @@ def _net(args: argparse.Namespace, name: str) -> Path:
     return path
 
 
-def _train(args: argparse.Namespace, one: Contender) -> int:
-    from ..train import command as train
-
-    words = ["--supervised", *args.supervised, "--game", args.game, "--out", str(args.out / one.name), *one.words]
+def _words(args: argparse.Namespace, one: Contender) -> list[str]:
+    """The flags of az-engine train but for its folder."""
+    words = ["--supervised", *args.supervised, "--game", args.game, *one.words]
     words += ["--batch", str(args.batch), "--seed", str(args.seed)]
     words += ["--minutes", str(args.minutes)] if args.minutes is not None else ["--steps", str(args.steps)]
     words += ["--size", str(args.size)] if args.size is not None else []
+    return [*words, *args.more]
+
+
+def _note_training(args: argparse.Namespace, contenders: Sequence[Contender], missing: Sequence[Contender]) -> None:
+    """Keep the flags that those ``missing`` are trained with. Errors: OptionError where a net has learned with others.
+
+    Of nets that earlier versions have trained nothing is known.
+    """
+    path = args.out / TRAINING
+    known: dict[str, list[str]] = read_config(path) if path.exists() else {}
+    for one in contenders:
+        words = _words(args, one)
+        if one in missing:
+            known[one.name] = words
+        elif known.setdefault(one.name, words) != words:
+            raise OptionError(
+                f"{args.out / one.name} was trained with {shlex.join(known[one.name])}, not {shlex.join(words)}; "
+                "give the same settings to go on, or another --out"
+            )
+    write_atomically(path, (json.dumps(known, indent=1) + "\n").encode())
+
+
+def _train(args: argparse.Namespace, one: Contender) -> int:
+    from ..train import command as train
+
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
-    return train.main(parser.parse_args([*words, *args.more]))
+    return train.main(parser.parse_args([*_words(args, one), "--out", str(args.out / one.name)]))
 
 
 def measured(run: Path, name: str) -> Compared:
@@ -181,7 +207,7 @@ def _rated(args: argparse.Namespace, compared: Sequence[Compared]) -> list[Compa
     players = tuple(PlayerSpec(n, options=threads, limit=limit, net=str(_net(args, n).resolve())) for n in names)
     settings = MatchSettings(game, players)
     openings = choose_openings("book", game, (args.games + 1) // 2, args.seed, start)
-    games = play(settings, pairs_of(len(names)), openings, args, args.out / "games", seed=args.seed)
+    games = play(settings, pairs_of(len(names)), openings, args, args.out / "games", seed=args.seed, start=start)
     rated = ratings(games, names, names[0])
     return [replace(one, rating=rated[one.network]) for one in compared]
 

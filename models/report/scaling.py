@@ -26,10 +26,11 @@ from ...bench.match.game import MatchGame, MatchSettings
 from ...bench.match.openings import OPENINGS_HELP, Opening, choose_openings
 from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds, parse_spec
 from ...bench.match.standings import ratings
-from ...bench.match.tournament import Journal, Tournament, schedule
+from ...bench.match.tournament import NETS, Journal, Tournament, schedule
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import game_names, get_game
+from ...engine.nets.weights import sha256_of
 from ...engine.os.files import check_writable, write_atomically
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
@@ -87,14 +88,17 @@ def play(
     openings: Sequence[Opening],
     args: argparse.Namespace,
     folder: Path,
+    /,
     **identity: Any,
 ) -> list[MatchGame]:
     """Play ``args.games`` between each pair of players, or go on with them, and show how many are played.
 
-    identity: what else must be the same to go on, beside game and players. BLOCKS. Errors: AzError.
+    identity: what else must be the same to go on, beside game, players and their nets. BLOCKS. Errors: AzError.
     """
-    console, described = Console(stderr=True), [player.describe() for player in settings.players]
-    journal = Journal(folder, settings, {"game": settings.game, "players": described, **identity})
+    console, players, game = Console(stderr=True), settings.players, get_game(settings.game)
+    nets = ["" if player.command else sha256_of(player.net, game) for player in players]
+    described = {"game": settings.game, "players": [player.describe() for player in players], NETS: nets}
+    journal = Journal(folder, settings, described | identity)
     tournament = Tournament(settings, schedule(pairs, openings, args.games), journal)
     try:
         tournament.run(
@@ -160,7 +164,8 @@ def main(args: argparse.Namespace) -> int:
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     check_writable(args.out / "scaling.svg")
     console = Console(stderr=True)
-    games = play(MatchSettings(game, doublings.players), doublings.pairs, openings, args, args.out)
+    same = {"start": start, "openings": args.openings, "seed": args.seed}
+    games = play(MatchSettings(game, doublings.players), doublings.pairs, openings, args, args.out, **same)
     steps = steps_of(doublings, games)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)

@@ -6,6 +6,7 @@ import hmac
 import os
 import secrets
 import socket
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from ..configuration import default_config
 
 _LEAST_TOKEN = 16  # characters
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 8.0  # after an address's first wrong token, which doubles, and at most
+_DOUBLED = 10  # times, at most
 _FORGIVEN_S = 600.0  # after the last one
 _MOST_ADDRESSES = 1000  # that are remembered
 _Waiting = TypeVar("_Waiting")
@@ -81,7 +83,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
             path.parent.mkdir(parents=True, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
                 stream.write(secrets.token_urlsafe(24) + "\n")
-        if path.stat().st_mode & 0o077:
+        if sys.platform != "win32" and path.stat().st_mode & 0o077:  # Windows' modes do not tell who may read
             raise OptionError(f"others can read the tokens in {path}: chmod 600 it, and change them")
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -143,7 +145,7 @@ class Admission:
             self._mistakes[address] = Stopwatch(), count + 1
             while len(self._mistakes) > _MOST_ADDRESSES:
                 del self._mistakes[next(iter(self._mistakes))]
-        return float(min(_FIRST_WAIT_S * 2.0**count, _LONGEST_WAIT_S))
+        return float(min(_FIRST_WAIT_S * 2.0 ** min(count, _DOUBLED), _LONGEST_WAIT_S))
 
     def enter(self, client: str) -> None:
         """Let a session of a client in. Errors: RefusedError when there is no room; then it must not leave()."""

@@ -19,14 +19,16 @@ import az_engine
 from az_engine.engine.errors import DataError, EngineProcessError, OptionError
 from az_engine.models.data.games.chess import chances_of_score, read_folder, to_positions
 from az_engine.models.data.shards import TargetOptions
+from az_engine.models.label import command
 from az_engine.models.label.teachers.engine import centipawns
+from az_engine.models.label.writer import SETTINGS
 from az_engine.protocols.clients.base import PvInfo
 
 from ...fakes.program import score
 from ...fakes.waiting import wait_for
 from .. import reference
 from ..samples import CHESS
-from .labelling import SHORT, UCI, by_game, label, labelled, read
+from .labelling import SHORT, UCI, arguments, by_game, label, labelled, read
 
 ENGINE = ("--engine", UCI, *SHORT)
 
@@ -73,6 +75,18 @@ def test_a_stopped_run_goes_on_with_the_missing_games(tmp_path: Path) -> None:
     whole = labelled(tmp_path / "whole", *ENGINE, "--games", 4)
     assert by_game(whole) == by_game(parts)
     assert len(whole) == len(parts)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_same_settings_alone(tmp_path: Path) -> None:
+    words = ("--out", tmp_path, *ENGINE)
+    label(tmp_path, *ENGINE, "--games", 1, "--openings", "0,2")
+    before = by_game(read(tmp_path))
+    with pytest.raises(OptionError, match=r"--visits 77, --openings 0,2, --seed 0; now --visits 78, .*, --seed 4"):
+        command.main(arguments(*words, "--games", 2, "--nodes", 78, "--seed", 4))
+    assert by_game(read(tmp_path)) == before
+    (tmp_path / SETTINGS).unlink()  # as earlier versions left it
+    label(tmp_path, *ENGINE, "--games", 2)
 
 
 @pytest.mark.slow

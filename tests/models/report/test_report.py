@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
-from az_engine.bench.match.tournament import JOURNAL
+from az_engine.bench.match.tournament import JOURNAL, SETTINGS
 from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.engine.search.tree.most_visited import SeenState, Snapshot
@@ -120,6 +120,22 @@ def test_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "scaling.html").read_text().count("<tr>") == 4
     assert "uniform, 4 visits" in capsys.readouterr().out
     assert main(["report", "scaling", "--visits", "0", "--out", str(tmp_path)]) == 2
+    assert main([*command, "--games", "2", "--seed", "1"]) == 2
+    assert main([*command[:-1], "random:50", "--games", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "another match already (seed differ)" in said
+    assert "another match already (openings differ)" in said
+    assert (tmp_path / JOURNAL).read_text().count("\n") == 4
+
+
+def test_scaling_goes_on_where_an_earlier_version_has_begun(tmp_path: Path) -> None:
+    command = ["report", "scaling", "--player", "uniform", "--visits", "1", "--doublings", "1", "--out", str(tmp_path)]
+    command += ["--openings", "random:60", "--games"]
+    assert main([*command, "1"]) == 0
+    known = json.loads((tmp_path / SETTINGS).read_text())
+    (tmp_path / SETTINGS).write_text(json.dumps({name: known[name] for name in ("game", "players")}))
+    assert main([*command, "2"]) == 0
+    assert (tmp_path / JOURNAL).read_text().count("\n") == 2
 
 
 def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +151,12 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     said = capsys.readouterr().out
     assert all(kind in said for kind in KINDS)
     assert main(command) == 0  # everything is there already
+    assert main([*command, "--steps", "5"]) == 2
+    said = capsys.readouterr().err
+    assert "was trained with" in said
+    assert "--steps 4, not" in " ".join(said.split())
+    (tmp_path / "training.json").unlink()  # as earlier versions left it
+    assert main(command) == 0
 
 
 def test_shapes_play_by_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
