@@ -23,7 +23,6 @@ from ...arguments import board_lines
 from ...cluster import RAY_HELP
 from ...engine.errors import AzError, OptionError, counted
 from ...engine.games import game_names, get_game
-from ...engine.nets.weights import sha256_of
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import is_record
 from ...engine.records.record import Record
@@ -35,7 +34,7 @@ from .game import FAULTS, MatchSettings
 from .openings import OPENINGS_HELP, Opening, choose_openings, rewritten
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_seconds, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
-from .tournament import FAULTS_IN_ROW, JOURNAL, NETS, Journal, Tournament, pairs_of, repeated, schedule
+from .tournament import FAULTS_IN_ROW, JOURNAL, Journal, Tournament, identity_of, pairs_of, repeated, schedule
 
 HELP = f"""\
 Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
@@ -274,10 +273,8 @@ def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
 def _identity(args: argparse.Namespace, settings: MatchSettings, start: str | None) -> dict[str, Any]:
     """The values that a resumed tournament must share; the number of games may differ."""
     return {
-        "game": settings.game,
+        **identity_of(settings),
         "start": start,
-        "players": [player.describe() for player in settings.players],
-        NETS: ["" if each.command else sha256_of(each.net, get_game(settings.game)) for each in settings.players],
         "gauntlet": args.gauntlet,
         "openings": args.openings,
         "seed": args.seed,

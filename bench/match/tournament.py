@@ -22,6 +22,7 @@ from typing import Any
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
+from ...engine.nets.weights import sha256_of
 from ...engine.os.files import write_atomically
 from ...engine.os.system import lock
 from ...engine.records.formats import format_games
@@ -30,7 +31,7 @@ from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
 NETS = "nets"  # of what identifies a match: the SHA-256 of each player's net, "" of a program or none
-_LATER = (NETS, "openings", "seed", "start")  # of this, what earlier versions did not write, of reports or of all
+_LATER = (NETS, "openings", "seed", "start")  # of what identifies a match: what folders of earlier versions may lack
 FAULTS_IN_ROW = 20  # games that a player may lose one after another by faults other than time
 
 
@@ -176,6 +177,16 @@ def each_once(paths: Sequence[Path]) -> list[Path]:
         else:
             results[file] = path
     return list(results.values())
+
+
+def identity_of(settings: MatchSettings) -> dict[str, Any]:
+    """What of its settings identifies a match: game, players, and what their nets hold. BLOCKS. Errors: NetError."""
+    game, players = get_game(settings.game), settings.players
+    return {
+        "game": settings.game,
+        "players": [player.describe() for player in players],
+        NETS: ["" if player.command else sha256_of(player.net, game) for player in players],
+    }
 
 
 def read_identity(path: Path) -> dict[str, Any]:

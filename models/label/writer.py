@@ -74,7 +74,7 @@ class Writer:
         known.
         """
         path = self._folder / SETTINGS
-        known = read_config(path) if self.tasks and path.exists() else settings
+        known = read_config(path, "give another --out") if self.tasks and path.exists() else settings
         changed = [name for name in dict.fromkeys([*known, *settings]) if known.get(name) != settings.get(name)]
         if changed:
             then, now = (

@@ -166,7 +166,7 @@ def _note_training(args: argparse.Namespace, contenders: Sequence[Contender], mi
     Of nets that earlier versions have trained nothing is known.
     """
     path = args.out / TRAINING
-    known: dict[str, list[str]] = read_config(path) if path.exists() else {}
+    known: dict[str, list[str]] = read_config(path, "give another --out") if path.exists() else {}
     for one in contenders:
         words = _words(args, one)
         if one in missing:

@@ -26,11 +26,10 @@ from ...bench.match.game import MatchGame, MatchSettings
 from ...bench.match.openings import OPENINGS_HELP, Opening, choose_openings
 from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds, parse_spec
 from ...bench.match.standings import ratings
-from ...bench.match.tournament import NETS, Journal, Tournament, schedule
+from ...bench.match.tournament import Journal, Tournament, identity_of, schedule
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError, counted
 from ...engine.games import game_names, get_game
-from ...engine.nets.weights import sha256_of
 from ...engine.os.files import check_writable, write_atomically
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
@@ -95,10 +94,8 @@ def play(
 
     identity: what else must be the same to go on, beside game, players and their nets. BLOCKS. Errors: AzError.
     """
-    console, players, game = Console(stderr=True), settings.players, get_game(settings.game)
-    nets = ["" if player.command else sha256_of(player.net, game) for player in players]
-    described = {"game": settings.game, "players": [player.describe() for player in players], NETS: nets}
-    journal = Journal(folder, settings, described | identity)
+    console = Console(stderr=True)
+    journal = Journal(folder, settings, identity_of(settings) | identity)
     tournament = Tournament(settings, schedule(pairs, openings, args.games), journal)
     try:
         tournament.run(

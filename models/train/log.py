@@ -52,12 +52,13 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         raise DataError(f"{path} cannot be read ({error.strerror}); give the folder of a training run") from error
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path, remedy: str = "give the folder of a training run") -> dict[str, Any]:
+    """The JSON object of settings that a folder keeps. Errors: DataError, which ends with the remedy."""
     try:
         config = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path} cannot be read ({reason}); give the folder of a training run") from error
+        raise DataError(f"{path} cannot be read ({reason}); {remedy}") from error
     if not isinstance(config, dict):
-        raise DataError(f"{path} holds no settings; give the folder of a training run")
+        raise DataError(f"{path} holds no settings; {remedy}")
     return config

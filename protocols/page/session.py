@@ -293,7 +293,7 @@ class PageSession(Session[PageEngine]):
             "hidden": shown.hidden,
             "root": record.root,
             "names": record.names,
-            "fault": record.fault or record.note,
+            "fault": "; ".join(filter(None, (record.note, record.fault))),
         }
         games = [_title(each) for each in records] if len(records) > 1 else []
         fields |= {"number": number, "games": games, "more": more, "source": _source(game, record)}

@@ -119,7 +119,7 @@ def test_position_lines_say_what_they_leave_out() -> None:
 @pytest.mark.parametrize("word", ["反則勝ち", "反則負け"])
 @pytest.mark.parametrize(("move", "plies"), [("８八角成(22)", 0), ("７五歩打", 1)])
 def test_an_illegal_move_has_one_loser(move: str, plies: int, word: str, name: str) -> None:
-    """Where no man can make the move it stands as a remark; then 反則勝ち said that its side had won."""
+    """Where no piece can make the move it stands as a remark; then 反則勝ち said that its side had won."""
     formats = get_game("shogi").record_formats
     text = f"   1 ７六歩(77)\n   2 ３四歩(33)\n   3 {move}\n   4 {word}\n"
     (record,) = format_named(formats, "kif").read(io.BytesIO(text.encode()))

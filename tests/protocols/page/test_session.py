@@ -272,9 +272,12 @@ def test_records_are_read(server: RunningServer, game: str, text: str, moves: li
 
 def test_how_a_record_was_read_is_told(server: RunningServer) -> None:
     with web(server, "/page?game=go") as client:
-        record = Page(client).one("read", text="(;GM[1]SZ[5]KM[x];B[cc])")
+        page = Page(client)
+        record = page.one("read", text="(;GM[1]SZ[5]KM[x];B[cc])")
         assert record["fault"] == "the komi 'x' is no number of half points and is read as 0"
         assert record["moves"] == ["C3"]
+        record = page.one("read", text="(;GM[1]SZ[5]KM[x];B[cc];W[cc])")
+        assert record["fault"] == "the komi 'x' is no number of half points and is read as 0; move 2 is illegal"
 
 
 def test_records_are_written_with_comments(server: RunningServer) -> None:
