@@ -31,10 +31,10 @@ from ..ratings.sprt import Sprt, parse_sprt
 from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
 from .arbiter import TERRITORY_RULES, ChessArbiter, new_arbiter
 from .game import FAULTS, MatchSettings
-from .openings import OPENINGS_HELP, Opening, choose_openings, rewritten
+from .openings import OPENINGS_HELP, Opening, choose_openings, hash_of, rewritten
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_seconds, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
-from .tournament import FAULTS_IN_ROW, JOURNAL, Journal, Tournament, identity_of, pairs_of, repeated, schedule
+from .tournament import FAULTS_IN_ROW, FILE, JOURNAL, Journal, Tournament, identity_of, pairs_of, repeated, schedule
 
 HELP = f"""\
 Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
@@ -277,6 +277,7 @@ def _identity(args: argparse.Namespace, settings: MatchSettings, start: str | No
         "start": start,
         "gauntlet": args.gauntlet,
         "openings": args.openings,
+        FILE: hash_of(args.openings),
         "seed": args.seed,
         **({"variant": args.variant} if args.variant else {}),
         "max_plies": settings.max_plies,

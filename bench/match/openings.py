@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import chess
@@ -108,9 +109,23 @@ def suite(kind: str, game: str, start: str | None = None) -> list[Opening]:
     return openings
 
 
-def _read(text: str, game: str, start: str | None) -> list[Opening]:
+def hash_of(text: str) -> str:
+    """The SHA-256 of a file of openings; "" where there is no such file. BLOCKS. Errors: OptionError."""
+    path, _ = _file_of(text)
+    try:
+        return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    except OSError as error:
+        raise OptionError(f"cannot read openings from {str(path)!r} ({error})") from None
+
+
+def _file_of(text: str) -> tuple[Path, int | None]:
+    """The file, and how many plies of each game; None = all."""
     name, colon, plies = text.rpartition(":")
-    path, most = (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
+    return (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
+
+
+def _read(text: str, game: str, start: str | None) -> list[Opening]:
+    path, most = _file_of(text)
     if not path.is_file():
         raise OptionError(f"there is no file of openings {str(path)!r}; {_KINDS}")
     result = (

@@ -31,7 +31,8 @@ from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
 NETS = "nets"  # of what identifies a match: the SHA-256 of each player's net, "" of a program or none
-_LATER = (NETS, "openings", "seed", "start")  # of what identifies a match: what folders of earlier versions may lack
+FILE = "openings file"  # ... and that of the file of openings, "" where they are named
+_LATER = (NETS, FILE, "openings", "seed", "start")  # what folders of earlier versions may lack of it
 FAULTS_IN_ROW = 20  # games that a player may lose one after another by faults other than time
 
 

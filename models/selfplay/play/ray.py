@@ -113,7 +113,7 @@ class ClusterPlayers:
 
     def heartbeats(self) -> list[Heartbeat]:
         """The newest heartbeat of every worker of the run, including processes started by hand."""
-        taken = {slot.number for slot in self._slots.values()}
+        taken = {slot.number for slot in self._slots.copy().values()}
         paths = [path for path in sorted(self.folder.workers.glob("????.json")) if int(path.stem) not in taken]
         others = [heartbeat for path in paths if (heartbeat := Heartbeat.read(path)) is not None]
         return sorted([*self._heartbeats.copy().values(), *others], key=lambda heartbeat: heartbeat.worker)

@@ -113,6 +113,17 @@ def test_an_interruption_is_no_loss(number: signal.Signals, tmp_path: Path) -> N
     assert "give the same command to go on" in complaints
 
 
+def test_an_event_goes_on_with_the_same_openings_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of openings may change under its name."""
+    openings, out = tmp_path / "openings.txt", tmp_path / "match"
+    command = ["match", "-A", "uniform", "-B", "uniform", "--visits", "1", "--openings", str(openings)]
+    command += ["--max-plies", "6", "--out", str(out)]
+    for number, (moves, games, status) in enumerate((("e2e4", 1, 0), ("e2e4", 2, 0), ("d2d4", 3, 2), ("e2e4", 3, 0))):
+        openings.write_text(f"{moves}\n")
+        assert main([*command, "--games", str(games)]) == status, number
+    assert "holds another match already (openings file differ)" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_event_goes_on_with_the_same_nets_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file of a net may change under its name, as the newest net of a run does."""
     nets = [files("az_engine") / f"models/nets/{name}.onnx" for name in ("chess-conv", "chess")]
