@@ -228,6 +228,20 @@ def test_a_teacher_on_a_cpu_says_what_torch_says(tmp_path: Path) -> None:
         assert (change > 1e-5) == ("transformer_ffn_block" in kinds)
 
 
+def test_a_great_channel_of_the_trunk_hides_no_others_in_int8(tmp_path: Path) -> None:
+    net = random_net(1, 15, ("nested_bottleneck_block", "transformer_ffn_block"))
+    _, block = net["blocks"][0]
+    block["norm1"]["bias"] = np.ones(len(block["norm1"]["mean"]), np.float32)
+    block["norm1"]["bias"][0], block["conv1"][:, :, 0] = 1e4, 0  # great, and without an effect
+    (tmp_path / "net.bin.gz").write_bytes(to_bytes(net))
+    model = convert_file(tmp_path / "net.bin.gz").model
+    planes = torch.randint(0, 2, (6, katago.NUM_PLANES, 7, 7), dtype=torch.uint8)
+    planes[:, 0] = 1
+    said, expected = (CpuTeacher(onnx.load_from_string(model), 1, exact=exact)(planes) for exact in (False, True))
+    change = (said["wdl"].softmax(1) - expected["wdl"].softmax(1)).abs().max()
+    assert 1e-6 < change < 0.03
+
+
 @pytest.fixture
 def teacher(tmp_path: Path) -> Path:
     path = tmp_path / "teacher.bin.gz"
