@@ -20,7 +20,7 @@ from ..selfplay.store.replay import STORED, ShardReader, line_of_game, title
 class RecordedGame:
     line: State  # State[n + 1]
     moves: NDArray[np.uint16]  # [n]
-    result: int  # for the first player
+    result: int | None  # for the first player; None: not known
 
 
 def read_played(
@@ -65,3 +65,11 @@ def under_rules_of(form: LabelFormat, game: Game, played: RecordedGame) -> Recor
     line = np.repeat(game.parse_position(root)[0][-1:], len(played.line))
     count = game.replay(line, played.moves)
     return RecordedGame(line[: count + 1], played.moves[:count], played.result)
+
+
+def at_komi(game: Game, played: RecordedGame, random: np.random.Generator, spread: float) -> RecordedGame:
+    """A game of Go at a komi drawn around its own, with that standard deviation in points, and so without a result."""
+    most = game.num_actions - 1  # points of the board; in half points, half of it on each side
+    line = played.line.copy()
+    line["komi"] = np.clip(np.rint(line["komi"][0] + 2 * spread * random.standard_normal()), -most, most)
+    return RecordedGame(line, played.moves, None)

@@ -75,7 +75,7 @@ class Writer:
         """
         path = self._folder / SETTINGS
         known = read_config(path, "give another --out") if self.tasks and path.exists() else settings
-        changed = [name for name in dict.fromkeys([*known, *settings]) if known.get(name) != settings.get(name)]
+        changed = [name for name in dict.fromkeys([*known, *settings]) if _set(known, name) != _set(settings, name)]
         if changed:
             then, now = (
                 ", ".join(f"{name} {_shown(each.get(name))}" for name in changed) for each in (known, settings)
@@ -89,5 +89,10 @@ class Writer:
         )
 
 
+def _set(settings: Mapping[str, Any], name: str) -> Any:
+    """A setting's value; None for what does nothing, as a flag that a later version adds."""
+    return settings.get(name) or None
+
+
 def _shown(value: Any) -> str:
-    return "unset" if value in (None, "", []) else ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "unset" if not value else ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -23,7 +23,6 @@ from ...data.shards import Records
 from ...net.providers import load_evaluator
 from ..flags import Net
 from ..job import Job, Labelling, Teacher
-from ..recorded import read_played
 from .records import Recorded, Variation, label_played
 
 SHARE = 0.3  # of a game's positions that are searched
@@ -104,7 +103,7 @@ class SearchedLines(Recorded):
     student: Net = setting(Net("default"), "the net that searches", flag=True)
 
     def open(self, job: Job) -> Labelling:
-        played = read_played(job.game, job.form, self.records, lambda problem: None)  # said by prepared()
+        played = self.played(job)
         explorer = Explorer(self.student, job.game, self.search, job.seed, job.provider)
 
         def label(number: int, teacher: Teacher) -> Records:

@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ....engine.errors import DataError
+from ....engine.errors import DataError, OptionError
 from ....engine.games.base import State
 from ....engine.games.outcome import RUNNING
 from ....engine.settings import setting
 from ...data.shards import Ended, Records, Teaching
 from ..job import Job, Labelling, Question, Say, Source, Teacher
-from ..recorded import RecordedGame, read_played
+from ..recorded import RecordedGame, at_komi, read_played
 
 
 class Variation(NamedTuple):
@@ -36,6 +36,12 @@ class Recorded(Source):
         (), "label these files' finished games (PGN, CSA, KIF, SGF, or a self-play run's .games)", flag=True
     )
     games: int | None = setting(None, "number of games; all where it is left out", 1, flag=True)
+    komi_spread: float = setting(
+        0.0,
+        "Go: draw each game's komi around the usual one, with this standard deviation in points, for nets that see it",
+        0,
+        flag=True,
+    )
 
     @property
     def total(self) -> int:
@@ -43,14 +49,24 @@ class Recorded(Source):
         return self.games
 
     def prepared(self, job: Job, say: Say) -> Self:
+        if self.komi_spread and job.game.territory is None:
+            raise OptionError(f"--komi-spread means nothing to {job.game_name}, which has no komi: leave it out")
         result = len(read_played(job.game, job.form, self.records, say))
         if not result:
             raise DataError("the records hold no finished game of this kind; give others")
         return replace(self, games=result if self.games is None else min(result, self.games))
 
     def open(self, job: Job) -> Labelling:
-        played = read_played(job.game, job.form, self.records, lambda problem: None)  # said by prepared()
+        played = self.played(job)
         return lambda number, teacher: label_played(teacher, number, played[number - job.first_game])
+
+    def played(self, job: Job) -> list[RecordedGame]:
+        """The games, each at its komi. Errors: DataError, OptionError."""
+        games = read_played(job.game, job.form, self.records, lambda problem: None)  # told by prepared()
+        if not self.komi_spread:
+            return games
+        random = np.random.default_rng([job.seed, job.first_game])
+        return [at_komi(job.game, each, random, self.komi_spread) for each in games]
 
 
 def label_played(teacher: Teacher, number: int, played: RecordedGame, variations: Sequence[Variation] = ()) -> Records:
@@ -79,7 +95,7 @@ def label_played(teacher: Teacher, number: int, played: RecordedGame, variations
             row = form.record(game, one.line[: i + 1], teaching)
             row["game"] = number
             row["played"] = form.code(one.line[i], int(one.moves[i] if i < len(one.moves) else teaching.moves[0]))
-            if len(rows) < count:
+            if len(rows) < count and played.result is not None:
                 row["z"] = played.result if game.side_to_move(one.line[i]) == 0 else -played.result
             else:
                 row["z"] = _result_of(teaching)

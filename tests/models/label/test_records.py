@@ -177,6 +177,26 @@ def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None
     assert (d["z"][d["game"] == 0] == np.where(d["turn"][d["game"] == 0] == 1, -1, 1)).all()
 
 
+@pytest.mark.slow
+def test_komi_is_drawn_for_each_game(tmp_path: Path) -> None:
+    """A net that sees komi learns little about it from games at one komi."""
+    sgf, words = tmp_path / "games.sgf", ("A3", "C1", "B2", "E5")
+    games = [Record.of_line(words, EMPTY, 1, "resignation")] * 40
+    sgf.write_text(format_games(games, format_named(get_game("go5").record_formats, "sgf")))
+    komis = []
+    for number, seed in enumerate((1, 1, 2)):
+        out, flags = tmp_path / str(number), ("--size", "5", "--nodes", "5", "--komi-spread", "4", "--seed", seed)
+        from_files(out, [sgf], *flags, game="go")
+        d, g = read_shard(next(out.glob("*.npz")), 25)
+        komis.append(g["komi"][np.argsort(g["game"])].tolist())
+        assert (d["z"] == np.sign(d["w"].astype(int) - 32767.5)).all()  # the result is that of another komi
+    assert komis[0] == komis[1] != komis[2]
+    assert -12.5 <= min(komis[0]) < 4 < 10 < max(komis[0]) <= 12.5
+    assert len(set(komis[0])) > 10
+    with pytest.raises(OptionError, match="means nothing to chess"):
+        from_files(tmp_path / "chess", [write(tmp_path / "games.pgn", GAMES)], "--komi-spread", "4")
+
+
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
     pgn = write(tmp_path / "games.pgn", GAMES)
     with pytest.raises(OptionError, match="--student means nothing to records and engine"):
