@@ -128,3 +128,13 @@ def test_a_temperature_draws_other_moves_each_time_or_as_the_seed_says() -> None
     assert len({view.choose(1.0, 7) for _ in range(5)}) == 1
     assert len({seen.choose(1.0, seed) for seed in range(1, 9) for seen in (view, later)}) > 3, "by ply, too"
     assert {view.choose(0.0, seed) for seed in range(5)} == {view.choose(0.0, 0)}
+
+
+def test_visits_of_an_analysis_of_hours_are_told() -> None:
+    """More than 2^31 simulations: a fast machine makes them within hours, in positions of few pieces within one."""
+    tree = grown(1 << 22, 200)
+    edges, _ = tree.children_of(0)
+    many = 2**31 + 5
+    tree.nodes["n"][[0, edges["child"][0]]] = many + 1, many
+    (line,) = RootView(CHESS, tree, CHESS.initial()).lines(1)
+    assert (line.visits, line.pv_visits[0]) == (many, many)
