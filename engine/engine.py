@@ -448,11 +448,11 @@ class Engine:
         game, options, tree, evaluator = self._game, self.options, self._memory.tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
-        messages.extend(self._databases.problems)
-        self._databases.problems.clear()
         tables, known = None, None
         if limits.leaves_time(game.side_to_move(line[-1])):
             tables, known = self._databases.at_root(game, line, moves)
+        messages.extend(self._databases.problems)
+        self._databases.problems.clear()
         if known is not None and options.multipv == 1:
             best = max(rank for _, rank in known.values())
             kept = np.array([known[move][1] == best for move in moves.tolist()])

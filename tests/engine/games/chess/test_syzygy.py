@@ -121,6 +121,29 @@ def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
     assert "holds no Syzygy tables" in told[1]
 
 
+@pytest.mark.parametrize(
+    ("root", "told_first"),
+    [("8/8/8/3k4/3r4/8/1RP1K3/8 w - - 0 1", True), ("8/8/8/3k3r/8/1p6/1RP1K3/8 w - - 0 1", False)],
+)
+def test_a_table_that_is_cut_off_is_left_out(tmp_path: Path, engine: Engine, root: str, told_first: bool) -> None:
+    """As a download leaves it that was broken off; at the root, and at leaves, where the next search tells it."""
+    for ending in ("rtbw", "rtbz"):
+        whole = (BUNDLED_TABLES / f"KQvKR.{ending}").read_bytes()
+        (tmp_path / f"KRPvKR.{ending}").write_bytes(whole[: len(whole) // 2])
+    engine.configure(syzygy_path=str(tmp_path))
+    told: list[list[str]] = []
+    for _ in range(3):
+        said: list[str] = []
+        best = answer(engine, root, [], 300, said)
+        assert best.error is None
+        assert (best.move in engine.legal_moves(), best.nodes) == (True, 300)
+        told.append([message for message in said if message])
+    (sentence,) = told.pop(0 if told_first else 1)
+    assert sentence.startswith("SyzygyPath: a table cannot be read and is left out (")
+    assert "KRPvKR.rtbw" in sentence
+    assert told == [[], []]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("men", ["KRk", "KQk", "KPk", "KBBk", "KBNk", "KQkr", "KQkb", "KQkn", "KRkn", "KRBk", "KPkp"])
 def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
