@@ -465,6 +465,8 @@ class Engine:
             # the net tells what is dead, on which the players agree after the next pass
             shown, window = window, territory.unended(window)
             unended = window is not shown
+        if self._search is not None and self._search.failed:
+            self._memory.new_tree()  # its leaves may still wait for their values
         with self._seating:
             self._memory.seat_root(line, self._line.moves, restricted=restricted, kind=(alone, unended))
         tree.known = known

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import NetError
 from ..games.base import Game, State
 from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
@@ -98,6 +99,11 @@ class Search(SearchState):
         if able.transpositions:
             self.positions = tree.share_positions()
         self._biases = tree.correct_biases(params.subtree_bias) if able.patterns else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error that is not the net's has ended it."""
+        return self.error is not None and not isinstance(self.error, NetError)
 
     @property
     def table_hits(self) -> int:
