@@ -269,7 +269,7 @@ def select_from(tree, params, root, leaves, requested, passing):
             count += 1
             break
         counters[DEPTH_SUM] += depth - start
-        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth - start)
+        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth)
     return count, finished
 
 
