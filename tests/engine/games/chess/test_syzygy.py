@@ -207,6 +207,23 @@ def test_scores_are_the_tables(engine: Engine) -> None:
     assert answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0].wdl.win < 1.0
 
 
+def test_a_position_that_was_looked_up_as_a_leaf_is_searched_like_any_other() -> None:
+    """Its many visits as a leaf are none of its moves: they made the search spread out over bad ones."""
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1))
+    visits = []
+    for known in (True, False):
+        engine.new_game()
+        engine.configure(syzygy_probe_limit=7)
+        if known:
+            assert answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", [], 20_000).lines[0].visits > 10_000
+        engine.configure(syzygy_probe_limit=0)
+        best = answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", ["e2c2"], 500)
+        assert best.move == "d3c2"
+        visits.append(best.lines[0].visits)
+    engine.close()
+    assert visits[0] == pytest.approx(visits[1], rel=0.03)
+
+
 def test_leaves_are_looked_up(engine: Engine) -> None:
     """Taking the queen leaves king and rook against king: won, though no mate is in sight."""
     best = answer(engine, "4k3/8/8/8/8/8/q6R/K7 w - - 0 1", [], nodes=40)
