@@ -110,8 +110,10 @@ class Engine:
                     if not self._warm:  # for the net that plays instead
                         self._load_kernels(load_stand_in(None, self._game), on_progress, join)
                     raise
-            most, rule50 = options.syzygy_probe_limit, options.syzygy_50_move_rule
+            most, rule50, before = options.syzygy_probe_limit, options.syzygy_50_move_rule, self._databases.tables
             self._databases.open_tables(self._game, options.syzygy_path, most_pieces=most, rule50=rule50)
+            if self._databases.tables is not before:
+                self._memory.new_tree()  # what they told is in it
             self._make_tree()
             self._prepared = options
 

@@ -38,7 +38,9 @@ def engine() -> Iterator[Engine]:
     engine.close()
 
 
-def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[str] | None = None) -> BestMove:
+def answer(
+    engine: Engine, root: str, moves: list[str], nodes: int, told: list[str] | None = None, movetime: int | None = None
+) -> BestMove:
     engine.set_position(root, moves)
     done, answers = threading.Event(), list[BestMove]()
 
@@ -47,7 +49,7 @@ def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[s
         done.set()
 
     said = [] if told is None else told
-    engine.go(Limits(nodes=nodes), lambda info: said.append(info.message or ""), on_done)
+    engine.go(Limits(nodes=nodes, movetime=movetime), lambda info: said.append(info.message or ""), on_done)
     assert done.wait(120)
     assert engine.wait(60)
     return answers[0]
@@ -208,20 +210,27 @@ def test_scores_are_the_tables(engine: Engine) -> None:
 
 
 def test_a_position_that_was_looked_up_as_a_leaf_is_searched_like_any_other() -> None:
-    """Its many visits as a leaf are none of its moves: they made the search spread out over bad ones."""
+    """Its many visits as a leaf are none of its moves: they made a search in a hurry spread out over bad ones."""
     engine = Engine("chess", EngineOptions(hash_mb=16, threads=1))
     visits = []
     for known in (True, False):
         engine.new_game()
-        engine.configure(syzygy_probe_limit=7)
         if known:
             assert answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", [], 20_000).lines[0].visits > 10_000
-        engine.configure(syzygy_probe_limit=0)
-        best = answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", ["e2c2"], 500)
+        best = answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", ["e2c2"], 400, movetime=199)
         assert best.move == "d3c2"
-        visits.append(best.lines[0].visits)
+        visits.append(best.lines[0].visits / best.nodes)
     engine.close()
     assert visits[0] == pytest.approx(visits[1], rel=0.03)
+
+
+def test_a_search_without_the_tables_believes_nothing_that_they_told(engine: Engine) -> None:
+    root = "4k3/8/8/8/8/1p6/q6R/K7 w - - 0 1"
+    known = answer(engine, root, [], nodes=400)
+    assert (known.lines[0].wdl.draw, known.nodes < 400) == (1.0, True)
+    engine.configure(syzygy_probe_limit=0)
+    alone = answer(engine, root, [], nodes=400)
+    assert (alone.lines[0].wdl.draw < 1.0, alone.nodes) == (True, 400)
 
 
 def test_leaves_are_looked_up(engine: Engine) -> None:
