@@ -207,7 +207,8 @@ class Search(SearchState):
     def _decide(self) -> None:
         """Keep the move that a search for one line would end with, and search the others."""
         with self.lock:
-            best_children(self.tree.arrays, self.tree.root, best := np.empty(1, np.int32))
+            if not best_children(self.tree.arrays, self.tree.root, best := np.empty(1, np.int32)):
+                return  # the only move so far still waits for its value, with another worker
             self.tree.decided = int(self.tree.edges[best[0]]["move"])
         self.puct = puct_params(self.params, skip_proven=True)
 
