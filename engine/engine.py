@@ -110,8 +110,10 @@ class Engine:
                     if not self._warm:  # for the net that plays instead
                         self._load_kernels(load_stand_in(None, self._game), on_progress, join)
                     raise
-            most, rule50 = options.syzygy_probe_limit, options.syzygy_50_move_rule
+            most, rule50, before = options.syzygy_probe_limit, options.syzygy_50_move_rule, self._databases.tables
             self._databases.open_tables(self._game, options.syzygy_path, most_pieces=most, rule50=rule50)
+            if self._databases.tables is not before:
+                self._memory.new_tree()  # what they told is in it
             self._make_tree()
             self._prepared = options
 
@@ -448,11 +450,11 @@ class Engine:
         game, options, tree, evaluator = self._game, self.options, self._memory.tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
-        messages.extend(self._databases.problems)
-        self._databases.problems.clear()
         tables, known = None, None
         if limits.leaves_time(game.side_to_move(line[-1])):
             tables, known = self._databases.at_root(game, line, moves)
+        messages.extend(self._databases.problems)
+        self._databases.problems.clear()
         if known is not None and options.multipv == 1:
             best = max(rank for _, rank in known.values())
             kept = np.array([known[move][1] == best for move in moves.tolist()])
@@ -465,6 +467,8 @@ class Engine:
             # the net tells what is dead, on which the players agree after the next pass
             shown, window = window, territory.unended(window)
             unended = window is not shown
+        if self._search is not None and self._search.failed:
+            self._memory.new_tree()  # its leaves may still wait for their values
         with self._seating:
             self._memory.seat_root(line, self._line.moves, restricted=restricted, kind=(alone, unended))
         tree.known = known

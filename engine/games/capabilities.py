@@ -112,7 +112,7 @@ class Tablebase(ABC):
     """Tables of how positions with few pieces end with best play."""
 
     most_pieces: int  # in the positions that they know
-    problems: list[str]  # sentences for the user
+    problems: list[str]  # sentences for the user; may grow, and are emptied by whoever shows them
     hits: int = 0  # positions that were found; whoever counts sets it to 0 before
 
     @abstractmethod

@@ -24,7 +24,7 @@ class Databases:
         self._opened: tuple[str, int, bool] | None = None  # what the tables depend on
         self.tables: Tablebase | None = None  # those that were opened last
         self.near = 0  # pieces on the board from which on a search may find their positions
-        self.problems: list[str] = []  # what is wrong with the tables, for the user; emptied by whoever shows it
+        self.problems: list[str] = []  # what is wrong with the tables, also found later; emptied by whoever shows it
 
     def book_move(
         self, game: Game, line: State, path: str, *, best: bool, seed: int, messages: list[str]
@@ -59,7 +59,7 @@ class Databases:
         elif self._opened != requested:
             folders = [folder for folder in path.split(os.pathsep) if folder]
             self._opened, self.tables = requested, game.open_tables(folders, most_pieces=most_pieces, rule50=rule50)
-            self.near, self.problems = self.tables.most_pieces + _NEAR, list(self.tables.problems)
+            self.near, self.problems = self.tables.most_pieces + _NEAR, self.tables.problems
 
     def at_root(
         self, game: Game, line: State, moves: NDArray[np.uint16]

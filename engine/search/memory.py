@@ -12,7 +12,7 @@ from ..games.base import Game, State
 from ..games.outcome import RUNNING
 from ..os.system import memory_bytes
 from .leaves.cache import PositionCache
-from .tree.nodes import follow
+from .tree.nodes import BELOW, follow
 from .tree.tree import Tree
 
 _CACHE_SHARE = 1 / 2  # of the memory that goes to the position cache, with nets whose evaluations it keeps
@@ -82,8 +82,9 @@ class SearchMemory:
         node = follow(tree.nodes, node)
         tree.root = node
         root = tree.nodes[node]
-        if root["first_edge"] < 0:
-            root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
+        if root["first_edge"] < 0 and root["bound"] != RUNNING:  # a mate at a leaf, or tables: moves are needed
+            root["bound"] = RUNNING
+            root["marks"] |= BELOW  # its visits, which may be many, went to none of them
 
 
 def _begins(line: State, start: State) -> bool:

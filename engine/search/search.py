@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import NetError
 from ..games.base import Game, State
 from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
@@ -98,6 +99,11 @@ class Search(SearchState):
         if able.transpositions:
             self.positions = tree.share_positions()
         self._biases = tree.correct_biases(params.subtree_bias) if able.patterns else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error that is not the net's has ended it."""
+        return self.error is not None and not isinstance(self.error, NetError)
 
     @property
     def table_hits(self) -> int:
@@ -201,7 +207,8 @@ class Search(SearchState):
     def _decide(self) -> None:
         """Keep the move that a search for one line would end with, and search the others."""
         with self.lock:
-            best_children(self.tree.arrays, self.tree.root, best := np.empty(1, np.int32))
+            if not best_children(self.tree.arrays, self.tree.root, best := np.empty(1, np.int32)):
+                return  # the only move so far still waits for its value, with another worker
             self.tree.decided = int(self.tree.edges[best[0]]["move"])
         self.puct = puct_params(self.params, skip_proven=True)
 

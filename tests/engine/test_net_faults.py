@@ -15,7 +15,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import weights
-from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
+from az_engine.engine.nets.evaluator import Interrupted, Output, Planes, UniformEvaluator
 from az_engine.engine.nets.onnx import deadline
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import dense_net
@@ -202,3 +202,26 @@ def test_a_move_of_those_allowed_without_an_answer_of_the_net() -> None:
     engine.close()
     assert answers[0].move in ("D4", "C3")
     assert "stopped" in answers[0].messages[0]
+
+
+@pytest.mark.parametrize("limits", [{"nodes": 60}, {"movetime": 300}])
+def test_the_next_search_waits_for_no_leaf_of_one_that_has_failed(limits: dict[str, int]) -> None:
+    """Where memory is short for a moment, say."""
+    failures = [MemoryError()]
+
+    class Short(UniformEvaluator):
+        def evaluate(self, planes: Planes, slot: int = 0) -> Output:
+            if failures:
+                raise failures.pop()
+            return super().evaluate(planes, slot)
+
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1), lambda weights, game, **settings: Short(game))
+    engine.set_position(None, ["e2e4"])
+    first = think(engine, nodes=60)
+    assert first.done.wait(60)
+    assert "not enough memory" in sentences(first)
+    again = think(engine, **limits)
+    ended = again.done.wait(20)
+    engine.close()
+    assert ended
+    assert again.answer.nodes >= 2

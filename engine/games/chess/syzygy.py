@@ -6,7 +6,7 @@ next one, by which won positions are won and not only kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import chess
@@ -28,6 +28,7 @@ class SyzygyTables(Tablebase):
 
     def __init__(self, folders: Sequence[str], *, most_pieces: int, rule50: bool) -> None:
         self.problems: list[str] = []
+        self._unreadable = set[str]()  # sentences that were told
         self._rule50 = rule50
         self._tables = chess.syzygy.Tablebase()
         self._tables.add_directory(str(BUNDLED_TABLES))
@@ -45,7 +46,7 @@ class SyzygyTables(Tablebase):
     def outcome(self, state: State) -> int | None:
         if state["rule50"] or state["castling"] or _count_pieces(state) > self.most_pieces:
             return None
-        wdl = self._tables.get_wdl(_board(state))
+        wdl = self._read(self._tables.get_wdl, _board(state))
         if wdl is None:
             return None
         self.hits += 1
@@ -72,17 +73,28 @@ class SyzygyTables(Tablebase):
         """(WDL, preference) of the move that led to a position, the mover's view; None without the table."""
         if board.is_checkmate():
             return 2, 1
-        wdl = self._tables.get_wdl(board)
+        wdl = self._read(self._tables.get_wdl, board)
         if wdl is None:
             return None
         if wdl == 0:
             return 0, 0
-        plies = abs(self._tables.get_dtz(board) or 0)
+        plies = abs(self._read(self._tables.get_dtz, board) or 0)
         if board.halfmove_clock == 0:
             plies = 0  # the move itself is the progress
         elif abs(wdl) == 2 and self._rule50 and board.halfmove_clock + plies > 100:
             wdl //= 2  # too late by the fifty-move rule
         return -wdl, -plies if wdl < 0 else plies
+
+    def _read(self, probe: Callable[[chess.Board], int | None], board: chess.Board) -> int | None:
+        """What a table says; None without it, or where its file cannot be read: then ``problems`` tells it, once."""
+        try:
+            return probe(board)
+        except Exception as error:  # noqa: BLE001 - python-chess finds damage by whatever it leads to
+            problem = f"SyzygyPath: a table cannot be read and is left out ({str(error) or type(error).__name__})"
+        if problem not in self._unreadable:
+            self._unreadable.add(problem)
+            self.problems.append(problem)
+        return None
 
     def _code(self, wdl: int) -> int:
         if abs(wdl) < 2 and self._rule50:

@@ -58,6 +58,7 @@ def look(game: Game, tree: Tree, line: State, simulations: int, most: int) -> Sn
         depth = len(reached) - len(line)
         visits = int(nodes[node]["n"])
         mean = float(nodes[node]["w"]) / max(visits, 1)  # the view of the side to move there
+        mean = min(max(mean, -1.0), 1.0)  # a correction may reach beyond
         ours = mean if first_to_move == (depth % 2 == 0) else -mean
         text = "" if move < 0 else game.format_move(before[-1], move)
         place = len(shown)

@@ -112,7 +112,7 @@ def best_edge(nodes, edges, node, params, loss, at_root):
             visits += np.float64(nodes[edges[k].child].n)
     visits += flying
     rate = _exploration(params.growing, params, np.float64(nd.n) + flying) * np.sqrt(visits)
-    best, best_score = -1, -np.inf
+    best, best_score = 0, -np.inf  # not -1: where memory is weakly ordered, a node may show its edges late
     visited_prior = 0.0
     for k in range(first, first + children):
         prior = unpack_prior(edges[k].prior)
@@ -269,7 +269,7 @@ def select_from(tree, params, root, leaves, requested, passing):
             count += 1
             break
         counters[DEPTH_SUM] += depth - start
-        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth - start)
+        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth)
     return count, finished
 
 

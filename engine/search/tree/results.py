@@ -75,7 +75,7 @@ def best_children(trees, node, out):
 def best_line(trees, edge, moves, visits, passed):
     """The best moves from an edge of tree 0 on; returns (moves, of these visited, the last child or -1, the prior).
 
-    moves u2[K]: the edge's first; visits i4[K]: behind each move whose position was visited; passed i4[K]: the nodes
+    moves u2[K]: the edge's first; visits i8[K]: behind each move whose position was visited; passed i4[K]: the nodes
     that they lead to. It ends where nothing is visited, and before a node is searched a second time.
     """
     nodes, edges, _ = tree_of(borrow(trees), 0)
@@ -274,7 +274,7 @@ class RootView:
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""
         tree = self._tree
-        room = np.empty(MAX_PV, np.uint16), np.empty(MAX_PV, np.int32), np.empty(MAX_PV, np.int32)
+        room = np.empty(MAX_PV, np.uint16), np.empty(MAX_PV, np.int64), np.empty(MAX_PV, np.int32)
         count, seen, child, prior = best_line(tree.arrays, edge, *room)
         moves, visits = room[0][:count].tolist(), tuple(room[1][:seen].tolist())
         if tree.proofs:

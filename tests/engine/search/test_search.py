@@ -17,6 +17,7 @@ from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.leaves.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
+from az_engine.engine.search.tree.puct import puct_params, select
 from az_engine.engine.search.tree.recycling import keep
 from az_engine.engine.search.tree.tree import Tree
 
@@ -161,6 +162,23 @@ def test_with_several_lines_the_visits_go_on_when_the_best_move_is_proven(batch:
             game, game.initial(), function, PARAMS["playing"], batch, 400
         ).simulations  # fmt: skip
     assert beyond >= 3
+
+
+def test_with_several_lines_a_win_that_waits_for_its_value_is_the_one_that_is_kept() -> None:
+    """A mate search beside the tree may prove the first move while another worker evaluates it: nothing was visited."""
+    tree, params, line = Tree(MEBIBYTE), SearchParams(mate_plies=0), CHESS.initial()
+    Search(CHESS, tree, UniformEvaluator(CHESS), params, line, visits=2).run(lambda: False)
+    move = int(tree.children_of(0)[0]["move"][0])
+    tree.root, line = tree.child(0, move), CHESS.play(line, move)
+    leaves = CHESS.encoder.make_leaves(1, 1)
+    assert select(tree.arrays, puct_params(params), tree.root, leaves, 1, 1) == (1, 0)
+    winning = int(leaves.paths[0, 0])
+    tree.settle([winning], LOSS)
+    assert tree.bound == WIN
+    search = Search(CHESS, tree, UniformEvaluator(CHESS), params, line, visits=20, scope=Scope(lines=2))
+    search.run(lambda: False)
+    assert search.error is None
+    assert tree.decided == winning
 
 
 def test_same_tree_with_game_history() -> None:

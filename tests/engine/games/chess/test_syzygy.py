@@ -38,7 +38,9 @@ def engine() -> Iterator[Engine]:
     engine.close()
 
 
-def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[str] | None = None) -> BestMove:
+def answer(
+    engine: Engine, root: str, moves: list[str], nodes: int, told: list[str] | None = None, movetime: int | None = None
+) -> BestMove:
     engine.set_position(root, moves)
     done, answers = threading.Event(), list[BestMove]()
 
@@ -47,7 +49,7 @@ def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[s
         done.set()
 
     said = [] if told is None else told
-    engine.go(Limits(nodes=nodes), lambda info: said.append(info.message or ""), on_done)
+    engine.go(Limits(nodes=nodes, movetime=movetime), lambda info: said.append(info.message or ""), on_done)
     assert done.wait(120)
     assert engine.wait(60)
     return answers[0]
@@ -121,6 +123,29 @@ def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
     assert "holds no Syzygy tables" in told[1]
 
 
+@pytest.mark.parametrize(
+    ("root", "told_first"),
+    [("8/8/8/3k4/3r4/8/1RP1K3/8 w - - 0 1", True), ("8/8/8/3k3r/8/1p6/1RP1K3/8 w - - 0 1", False)],
+)
+def test_a_table_that_is_cut_off_is_left_out(tmp_path: Path, engine: Engine, root: str, told_first: bool) -> None:
+    """As a download leaves it that was broken off; at the root, and at leaves, where the next search tells it."""
+    for ending in ("rtbw", "rtbz"):
+        whole = (BUNDLED_TABLES / f"KQvKR.{ending}").read_bytes()
+        (tmp_path / f"KRPvKR.{ending}").write_bytes(whole[: len(whole) // 2])
+    engine.configure(syzygy_path=str(tmp_path))
+    told: list[list[str]] = []
+    for _ in range(3):
+        said: list[str] = []
+        best = answer(engine, root, [], 300, said)
+        assert best.error is None
+        assert (best.move in engine.legal_moves(), best.nodes) == (True, 300)
+        told.append([message for message in said if message])
+    (sentence,) = told.pop(0 if told_first else 1)
+    assert sentence.startswith("SyzygyPath: a table cannot be read and is left out (")
+    assert "KRPvKR.rtbw" in sentence
+    assert told == [[], []]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("men", ["KRk", "KQk", "KPk", "KBBk", "KBNk", "KQkr", "KQkb", "KQkn", "KRkn", "KRBk", "KPkp"])
 def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
@@ -182,6 +207,30 @@ def test_scores_are_the_tables(engine: Engine) -> None:
     assert (won.wdl.win, won.mean, won.cp > 10_000) == (1.0, 1.0, True)
     engine.configure(syzygy_probe_limit=0)
     assert answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0].wdl.win < 1.0
+
+
+def test_a_position_that_was_looked_up_as_a_leaf_is_searched_like_any_other() -> None:
+    """Its many visits as a leaf are none of its moves: they made a search in a hurry spread out over bad ones."""
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1))
+    visits = []
+    for known in (True, False):
+        engine.new_game()
+        if known:
+            assert answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", [], 20_000).lines[0].visits > 10_000
+        best = answer(engine, "8/8/8/8/3k4/3p4/2r1R3/4K3 w - - 0 1", ["e2c2"], 400, movetime=199)
+        assert best.move == "d3c2"
+        visits.append(best.lines[0].visits / best.nodes)
+    engine.close()
+    assert visits[0] == pytest.approx(visits[1], rel=0.03)
+
+
+def test_a_search_without_the_tables_believes_nothing_that_they_told(engine: Engine) -> None:
+    root = "4k3/8/8/8/8/1p6/q6R/K7 w - - 0 1"
+    known = answer(engine, root, [], nodes=400)
+    assert (known.lines[0].wdl.draw, known.nodes < 400) == (1.0, True)
+    engine.configure(syzygy_probe_limit=0)
+    alone = answer(engine, root, [], nodes=400)
+    assert (alone.lines[0].wdl.draw < 1.0, alone.nodes) == (True, 400)
 
 
 def test_leaves_are_looked_up(engine: Engine) -> None:

@@ -93,3 +93,12 @@ def test_visits_of_a_node_are_one_more_than_those_below_it() -> None:
         below = sum(row[0] for other, row in counted.items() if other and other[:-1] == path)
         assert visits == below + 1
     assert np.sum([row[0] for path, row in counted.items() if len(path) == 1]) == counted[()][0] - 1
+
+
+def test_values_stay_within_0_and_100_where_corrections_reach_beyond() -> None:
+    """As ``SubtreeBias`` may have them."""
+    game = get_game("go5")
+    tree, line = Tree(1 << 22), game.initial()
+    Search(game, tree, UniformEvaluator(game), SearchParams(), line, visits=60).run(lambda: False)
+    tree.nodes["w"][:60] = 1.2 * tree.nodes["n"][:60]
+    assert {state.value for state in look(game, tree, line, 60, 50).states} == {0.0, 100.0}

@@ -12,10 +12,21 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.kernels.jit import kernel
 from az_engine.engine.nets.evaluator import UniformEvaluator
+from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree.expansion import expand
-from az_engine.engine.search.tree.nodes import EDGE, EDGES, MOST_NODES, NODE, NODES, pack_prior, unpack_priors
+from az_engine.engine.search.tree.nodes import (
+    DEPTH_MAX,
+    DEPTH_SUM,
+    EDGE,
+    EDGES,
+    MOST_NODES,
+    NODE,
+    NODES,
+    pack_prior,
+    unpack_priors,
+)
 from az_engine.engine.search.tree.puct import puct_params, select
 from az_engine.engine.search.tree.results import RootView
 from az_engine.engine.search.tree.tree import Tree
@@ -128,3 +139,27 @@ def test_a_temperature_draws_other_moves_each_time_or_as_the_seed_says() -> None
     assert len({view.choose(1.0, 7) for _ in range(5)}) == 1
     assert len({seen.choose(1.0, seed) for seed in range(1, 9) for seen in (view, later)}) > 3, "by ply, too"
     assert {view.choose(0.0, seed) for seed in range(5)} == {view.choose(0.0, 0)}
+
+
+def test_visits_of_an_analysis_of_hours_are_told() -> None:
+    """More than 2^31 simulations: a fast machine makes them within hours, in positions of few pieces within one."""
+    tree = grown(1 << 22, 200)
+    edges, _ = tree.children_of(0)
+    many = 2**31 + 5
+    tree.nodes["n"][[0, edges["child"][0]]] = many + 1, many
+    (line,) = RootView(CHESS, tree, CHESS.initial()).lines(1)
+    assert (line.visits, line.pv_visits[0]) == (many, many)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_greatest_depth_is_that_of_the_deepest_node(compiled: bool) -> None:
+    """Also where a simulation stops at a leaf, which gets its moves then, and goes on from there."""
+    tree, net = Tree(1 << 24), load_evaluator("", CHESS) if compiled else UniformEvaluator(CHESS, 4)
+    search = Search(CHESS, tree, net, SearchParams(transpositions=False), CHESS.initial(), visits=1000)
+    search.run(lambda: False)
+    assert search.error is None
+    depth, parents = np.zeros(int(tree.counters[NODES]), int), tree.nodes["parent"]
+    for node in range(1, len(depth)):
+        depth[node] = depth[parents[node]] + 1
+    visits = tree.nodes["n"][: len(depth)]
+    assert tree.counters[[DEPTH_SUM, DEPTH_MAX]].tolist() == [visits[1:].sum(), depth[visits > 0].max()]
