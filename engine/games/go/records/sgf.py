@@ -25,6 +25,7 @@ from ..rulesets import TERRITORY, rule_set
 from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
 from . import terms
 from .grammar import sgf_grammar
+from .mended import mended
 
 _play_in_line = line_kernel(rules.PLAY)
 Properties = dict[str, tuple[str, ...]]  # as they are written, escapes and all
@@ -76,20 +77,30 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     content = read_whole(stream)
     if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
         raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
-    cut = False
+    lost: dict[int, str] = {}
     try:
         try:
-            trees = _trees(content)
+            trees, cut = _trees_and_cut(content)
         except ValueError:
-            whole, cut = _closed(content)
-            trees = _trees(whole)
+            content, lost = mended(content.decode(encoding_of(content) or "latin-1", "replace").encode())
+            trees, cut = _trees_and_cut(content)
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
     for number, tree in enumerate(trees, 1):
         record = _SgfReader(tree).record()
+        record.fault = "; ".join(filter(None, (record.fault, lost.get(number, ""))))
         if cut and number == len(trees):
             record.fault = record.fault or "the file ends within a comment, a move or another property, which is cut"
         yield record
+
+
+def _trees_and_cut(content: bytes) -> tuple[list[Any], bool]:
+    """The games of a file, and whether it ends within a property. Errors: ValueError."""
+    try:
+        return _trees(content), False
+    except ValueError:
+        whole, cut = _closed(content)
+        return _trees(whole), cut
 
 
 def _trees(content: bytes) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go.records import terms
 from az_engine.engine.games.go.records.grammar import sgf_grammar
+from az_engine.engine.games.go.records.mended import mended
 from az_engine.engine.records.formats import format_named
 from az_engine.engine.records.record import Record
 
@@ -140,6 +142,41 @@ def test_a_damaged_main_line_keeps_the_rest() -> None:
     assert (record.moves, record.fault) == (("E5",), "move 2 is illegal")
     assert "W[ee]" in written(record)
     assert "B[dd]" in written(record)
+
+
+LEFT_OUT = "what is no SGF in line 1 is left out"
+
+
+@pytest.mark.parametrize(
+    ("text", "moves", "fault"),
+    [
+        ("(;SZ[9];B[ee]C[a ] b];W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]KM;W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]A1[x];W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee](;W[cc]);W[dd])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]C[a ] b];W[ee])", ("E5",), f"move 2 is illegal; {LEFT_OUT}"),
+        ("(;SZ[9];B[ee]()(;W[cc])())", ("E5", "C7"), ""),
+        ("(;SZ[9];B[ee](W[cc]))", ("E5", "C7"), ""),
+    ],
+)
+def test_what_is_no_sgf_costs_no_game(text: str, moves: tuple[str, ...], fault: str) -> None:
+    record = read(text)
+    assert (record.moves, record.fault) == (moves, fault)
+
+
+def test_a_damaged_game_costs_no_other_one() -> None:
+    text = "(;SZ[9]CA[GBK]C[好];B[ee])\nx (;SZ[9];B[cc]C[好 ] 好])\n(;SZ[9];B[gg](;W[gc]x y)(;W[cg])"
+    first, second, third = SGF.read(io.BytesIO(text.encode("gb18030")))
+    assert (first.moves, second.moves, third.moves) == (("E5",), ("C7",), ("G3", "G7"))
+    assert (first.fault, second.fault, third.fault) == ("", LEFT_OUT.replace("1", "2"), LEFT_OUT.replace("1", "3"))
+    assert (first.tree.comment, second.comments[1], len(third.tree.children[0].children)) == ("好", "好 ", 2)
+
+
+def test_files_that_are_no_sgf_are_read_in_linear_time() -> None:
+    begun = time.process_time()
+    for part in (b"(", b"(;x", b"(;B[aa]x", b"(;a[", b"a", b"a ", b"[", b"\\", b"[a]", b"()", b"(;)x", b"A[b"):
+        mended(b"(;SZ[9]" + part * 100_000)
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize(
