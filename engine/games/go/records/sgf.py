@@ -239,7 +239,7 @@ class _SgfReader:
         self._checked = True  # the main line is read, and right so far
         self._nodes = 0
         self._fault = self._note = ""
-        self._tree = Node()
+        self._tree = self._owner = Node()  # _owner: the node with the position that the main line begins from
 
     def record(self) -> Record:
         game = self._text("GM").strip() or "1"
@@ -294,7 +294,7 @@ class _SgfReader:
             turn = None if self._checked else self._turn
             after: int | Node = self._turn
             if self._checked:
-                after = int(self._line[self._count - 1]["turn"]) if self._played else self._owner()
+                after = int(self._line[self._count - 1]["turn"]) if self._played else self._owner
             for i, child in reversed(list(enumerate(coarse.children))):
                 waiting.append((child, node, turn if i == 0 else after))
 
@@ -356,16 +356,9 @@ class _SgfReader:
         self._turn = 1 - colour
         return before
 
-    def _owner(self) -> Node:
-        """The node with the position that the main line begins from."""
-        owner = self._tree
-        for each in self._tree.line():
-            owner = each if each.position is not None else owner
-        return owner
-
     def _restart(self) -> None:
         """Write the first position of the main line anew."""
-        self._owner().position = notation.format_position(self._line[0])
+        self._owner.position = notation.format_position(self._line[0])
 
     def _set_up(self, node: Node, *, moved: bool) -> None:
         """Stones and turn that a node sets up. In variations they stand as they are, the turn for want of a move."""
@@ -384,6 +377,7 @@ class _SgfReader:
             self._spoil(error)
             return
         node.position = notation.format_position(self._line[0])
+        self._owner = node
 
     def _place(self, black: set[int], white: set[int], cleared: set[int], turn: int, handicap: int) -> None:
         """Begin the main line anew with stones set up. Errors: PositionError."""
