@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
 import random
+import time
 from pathlib import Path
 
 import numpy as np
