@@ -41,5 +41,5 @@ def mended(content: bytes) -> tuple[bytes, dict[int, str]]:
             kept.append(text)
         elif kind != "space" and ended and games not in lost:
             line, counted = line + content.count(b"\n", counted, part.start()), part.start()
-            lost[games] = f"what is no SGF in line {line} is left out"
+            lost[games] = f"line {line} holds what is no SGF, which is left out"
     return b"".join(kept), lost

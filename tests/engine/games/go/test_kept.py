@@ -144,7 +144,7 @@ def test_a_damaged_main_line_keeps_the_rest() -> None:
     assert "B[dd]" in written(record)
 
 
-LEFT_OUT = "what is no SGF in line 1 is left out"
+LEFT_OUT = "line 1 holds what is no SGF, which is left out"
 
 
 @pytest.mark.parametrize(
