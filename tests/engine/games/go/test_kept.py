@@ -287,6 +287,12 @@ def test_gib(encoding: str) -> None:
     assert (handicap.root or "").count("X") == 3
 
 
+@pytest.mark.parametrize("line", ["STO 0 3 2 99 15", "STO 0 3 2 3", "STO 0 3 2 3 x"])
+def test_a_move_of_gib_that_cannot_be_read_is_told(line: str) -> None:
+    record = read(GIB.replace("STO 0 3 2 3 15", line), "gib")
+    assert (record.moves, record.fault) == (("Q16",), "move 2 is no point of the board")
+
+
 NGF = """Friendly game
 19
 whiteguy     3D
