@@ -336,11 +336,12 @@ class _SgfReader:
         try:
             node.move = notation.vertex(_point(value, self._columns, self._rows), self._columns, self._rows)
         except PositionError as error:
+            node.more = {**node.more, "BW"[colour]: (value,)}
             if self._checked:
                 self._spoil(DataError(f"move {self._moves_made() + 2} is no point of the board"))
+                node.more[ILLEGAL] = ()
             else:
                 self._fault = self._fault or f"{error}, in a variation"
-            node.more = {**node.more, "BW"[colour]: (value,)}
             return before.add(node)
         words = [SKIP] if turn != colour else []
         refused = node
@@ -375,6 +376,7 @@ class _SgfReader:
             self._place(black, white, cleared, turn, _whole(text_of(result.get("HA", ()))) if root else 0)
         except PositionError as error:
             self._spoil(error)
+            result[ILLEGAL] = ()
             return
         node.position = notation.format_position(self._line[0])
         self._owner = node

@@ -144,6 +144,22 @@ def test_a_damaged_main_line_keeps_the_rest() -> None:
     assert "B[dd]" in written(record)
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("(;SZ[9];B[ee];W[zz];B[ee];W[cc])", "move 2 is no point of the board"),
+        ("(;SZ[9];B[ee];AB[zz];W[cc];B[ee])", "stones are set up on what is no point of the board"),
+        ("(;SZ[9];B[ee];AB[aa]AW[ab][ba];W[cc];B[ee])", "stones are set up without a liberty"),
+    ],
+)
+def test_moves_behind_what_cannot_be_read_are_kept_but_are_no_moves_of_the_game(text: str, fault: str) -> None:
+    record = read(text)
+    assert (record.moves, record.fault) == (("E5",), fault)
+    again = read(written(record))
+    assert (again.moves, again.fault, written(again)) == (("E5",), fault, written(record))
+    assert "B[ee]" in written(record)[20:]
+
+
 LEFT_OUT = "line 1 holds what is no SGF, which is left out"
 
 
