@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import pkgutil
 import typing
 from collections.abc import Mapping
@@ -110,7 +111,8 @@ def built(kind: type[Settings], args: argparse.Namespace) -> Settings:
             continue
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, int | float) and not setting.allows(number):
-                raise OptionError(f"{flag} is {number}; it must be {setting.range}")
+                bounds = setting.range if math.isfinite(number) else "a finite number"
+                raise OptionError(f"{flag} is {number}; it must be {bounds}")
         values[f.name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)
 

@@ -89,7 +89,7 @@ def judge_game(
             engine.play(sheet.moves[ply - 1])
         over = sheet.over(ply)
         if over is not None and "lead" in over:
-            over = _agreed(engine, sheet) or over
+            over = _agreed(engine, sheet, ply) or over
         if over is not None:
             score = {None: 0.5, 0: 1.0, 1: 0.0}[over["winner"]]
             results.append(Judgement(score, over.get("lead")))
@@ -99,10 +99,10 @@ def judge_game(
     return results
 
 
-def _agreed(engine: Engine, sheet: Scoresheet) -> dict[str, Any] | None:
+def _agreed(engine: Engine, sheet: Scoresheet, ply: int) -> dict[str, Any] | None:
     """Who has won a game of Go that is over, without dead stones; None where they stay, or no net tells them."""
     chains = engine.dead_chains() if sheet.agreed else None
-    return None if chains is None else sheet.counted(sheet.points(chains))
+    return None if chains is None else sheet.counted(sheet.points(chains), ply=ply)
 
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:

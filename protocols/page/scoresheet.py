@@ -108,12 +108,13 @@ class Scoresheet:
         """Whether players take dead stones off at the end of this game."""
         return self.game.territory is not None and self.game.territory.agreed(self._line[-1])
 
-    def counted(self, dead: Sequence[str], toggle: str | None = None) -> dict[str, Any]:
+    def counted(self, dead: Sequence[str], toggle: str | None = None, ply: int = -1) -> dict[str, Any]:
         """Who has won at the end without ``dead`` stones, whole chains; ``toggle``: a stone whose chain changes.
 
+        ply: where two passes have ended the game, which may go on in a record.
         Errors: OptionError when the game has no territory.
         """
-        territory, last = self.game.territory, self._line[-1]
+        territory, last = self.game.territory, self._line[ply]
         if territory is None:
             raise OptionError(f"{self.game.name} has no dead stones")
         named = set(dead)

@@ -345,8 +345,11 @@ def test_what_a_record_lacks_is_told(tmp_path: Path) -> None:
         (lambda: LOOSE.Net("uniform").evaluate(az.Position()), "it must be several, as in [position]"),
         (lambda: LOOSE.match("default", "uniform", games="2", visits=1), "games is '2'; it must be a whole number"),
         (lambda: LOOSE.match(None, "uniform", visits=1), "a is None; it must be a text"),
-        (lambda: next(LOOSE.self_play("go3", visits="2")), "visits is '2'; it must be a whole number"),
-        (lambda: next(LOOSE.self_play("go3", visit=2)), "there is no option 'visit'; there are"),
+        (lambda: LOOSE.self_play("go3", visits="2"), "visits is '2'; it must be a whole number"),
+        (lambda: LOOSE.self_play("go3", visit=2), "there is no option 'visit'; there are"),
+        (lambda: LOOSE.self_play("go3", visits=0), "selfplay.visits is 0; it must be at least 1"),
+        (lambda: LOOSE.self_play("nogo"), "no game is called 'nogo'"),
+        (lambda: LOOSE.Limits(increment=-1.0), "increment must be 0 or more, not -1.0"),
     ],
 )
 def test_errors_are_one_sentence(make: Any, words: str) -> None:

@@ -179,6 +179,20 @@ def test_two_games_never_have_one_file(csa: Path, tmp_path: Path) -> None:
     assert len([*out.iterdir()]) == 1, "nothing is written then"
 
 
+@pytest.mark.parametrize("source", [".", "kifu/.."])
+def test_the_folder_that_one_is_in_has_its_name(
+    source: str, csa: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = tmp_path / "games.2026"
+    (here / "kifu").mkdir(parents=True)
+    csa.rename(here / csa.name)
+    monkeypatch.chdir(here)
+    assert run(source, "--game", "shogi") == 0
+    assert capsys.readouterr().err.startswith("games.2026: USI holds no")
+    assert run(source, "kifu", "--game", "shogi", "--to", "kif") == 0
+    assert sorted(path.name for path in (here / "kifu").iterdir()) == ["games.2026_0001.kifu", "games.2026_0002.kifu"]
+
+
 def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
     (tmp_path / "there.kif").write_text("x")
     (tmp_path / "empty").mkdir()

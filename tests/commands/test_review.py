@@ -229,6 +229,17 @@ def test_a_damaged_game_is_reviewed_up_to_the_damage(tmp_path: Path, capsys: pyt
     assert "illegal san: 'Ke3'" in capsys.readouterr().err.replace("\n", " ")
 
 
+def test_what_is_told_of_a_damaged_game_is_true_of_one_that_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "a.sgf", tmp_path / "b.sgf"
+    source.write_text("(;SZ[7];B[dd]C[a ] b];W[cc])")
+    assert review(source, "--out", out) == 1
+    said = capsys.readouterr().err.replace("\n", " ")
+    assert "line 1 holds what is no SGF, which is left out; what can be read is reviewed" in said
+    assert out.read_text().count("SBKV") == 3
+
+
 def test_a_record_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, page = tmp_path / "a.pgn", tmp_path / "a.html"
     source.write_text(PGN)

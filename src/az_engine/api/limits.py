@@ -52,7 +52,8 @@ class Limits:
             if value is not None and math.isinf(value):
                 raise OptionError(f"{name} must be a number, not {value}; leave it out for no limit")
             if value is not None and not value > 0 and (name != "increment" or value):
-                raise OptionError(f"{name} must be more than 0, not {value}")
+                least = "0 or more" if name == "increment" else "more than 0"
+                raise OptionError(f"{name} must be {least}, not {value}")
         clock: Any = self.clock
         if clock is not None:
             if not isinstance(clock, tuple | list) or len(clock) != 2:

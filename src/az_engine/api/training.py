@@ -11,9 +11,11 @@ from ..engine.errors import OptionError
 from ..engine.games import get_game
 from ..engine.settings import check_kind
 
-if TYPE_CHECKING:  # training needs torch, the rest of the library does not
+if TYPE_CHECKING:  # training needs torch, the rest of the library does not, and nothing is loaded before it is used
     from torch import Tensor
 
+    from ..engine.games.base import Game
+    from ..engine.search.selfplay.games import SelfPlay
     from ..models.families.losses import TorchBatch
     from ..models.families.network import Network
 
@@ -146,7 +148,10 @@ def self_play(
     rules = get_game(game)
     config = SelfPlayConfig(**{"games": min(games, 64), **options})
     evaluator = load_evaluator("" if net == "default" else net, rules)
-    play = SelfPlay(rules, evaluator, config, seed, range(games))
+    return _played(rules, SelfPlay(rules, evaluator, config, seed, range(games)))
+
+
+def _played(rules: Game, play: SelfPlay) -> Iterator[SelfPlayGame]:
     while not play.finished:
         for played in play.step():
             line, moves, policies = rules.initial(), [], []

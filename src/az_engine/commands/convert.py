@@ -67,6 +67,8 @@ def main(args: argparse.Namespace) -> int:
 def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path) -> tuple[Written, int]:
     """The games as text, and how many of them are damaged, which is told, as is what the format cannot hold."""
     written, damaged, lost = Written(), 0, Counter[str]()
+    name = source.name if source.name not in ("", "..") else source.resolve().name
+    files = name if source.is_dir() else source.stem
     for path in paths:
         for number, record in enumerate(read_games(game.record_formats, path), 1):
             if record.note:
@@ -80,12 +82,12 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
                 continue
             text = format_games([record], form)
             lost += form.lost(record)
-            stem = path.stem if form.between is None and len(paths) > 1 else source.stem
+            stem = path.stem if form.between is None and len(paths) > 1 else files
             written.append((stem, text))
     if not written:
         raise DataError(f"{source} holds no game that can be converted")
     if lost:
-        print(f"{source.name}: {left_out(form, lost)}", file=sys.stderr)
+        print(f"{name}: {left_out(form, lost)}", file=sys.stderr)
     return written, damaged
 
 

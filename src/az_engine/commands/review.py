@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
             if record.note:
                 review.tell(f"{args.source.name}{f', game {number}' if number > 1 else ''}: {record.note}")
             if record.fault:
-                review.tell(f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed")
+                review.tell(f"{args.source.name}, game {number}: {record.fault}; what can be read is reviewed")
             review.judge(record, f"game {number}" if args.all else "")
             reviewed += 1
             for out in outs:

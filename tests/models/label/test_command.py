@@ -93,6 +93,7 @@ def test_the_source_is_the_one_meant(words: str, source: str) -> None:
         ("--nnue F --around DATA --within 0.7", "--within is 0.7; it must be greater than 0 and at most 0.5"),
         ("--nnue F --around DATA --search 0", "--search is 0; it must be at least 1"),
         ("--nnue F --judge-moves 0", "--judge-moves is 0; it must be at least 1"),
+        ("--game go --net default --records F --komi-spread inf", "--komi-spread is inf; it must be a finite number"),
         ("--nnue F --positions 0", "--positions is 0; it must be at least 1"),
         ("--engine E --ahead 257", "--ahead is 257; it must be 1 to 256"),
         ("--net N --temperatures 0,1", "--temperatures is 0.0; it must be greater than 0"),

@@ -80,6 +80,17 @@ def test_passes_that_end_a_game_are_judged_without_dead_stones(rules: str, score
         assert all(value.lead is not None and -9 < value.lead < -4 for value in judged)
 
 
+def test_passes_behind_which_a_record_goes_on_are_judged_on_their_own_board() -> None:
+    sheet = Scoresheet("go9")
+    sheet.hold("9/9/9/9/9/9/9/9/9 b - 7 chinese", ["pass", "pass", "E5"])
+    engine = Engine("go9", EngineOptions(threads=1, hash_mb=16))
+    try:
+        judged = judge_game(engine, sheet, 2)
+    finally:
+        engine.close()
+    assert (judged[2].score, judged[2].lead) == (0.0, -7.0)
+
+
 def test_a_review_does_not_depend_on_the_one_before() -> None:
     engine = Engine("chess", EngineOptions(threads=1, hash_mb=16))
     try:

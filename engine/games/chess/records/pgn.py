@@ -8,7 +8,7 @@ from typing import BinaryIO, get_args
 
 import chess
 
-from ....errors import DataError
+from ....errors import DataError, quoted
 from ....records.formats import MAX_PLIES
 from ....records.record import Node, Reason, Record
 from ....records.text import BoundedLines
@@ -81,6 +81,7 @@ class _Tree:
         self._game, self._language = game, language
         self.tree = Node()
         self.fault, self.stumbled = game.fault, False
+        self._strange = ""  # the first word that is neither a move nor prose
         self._line = [self.tree]  # of the variation that is read; the first node stands before it
         self._fresh = False  # a variation has begun, no move of it is read
         self._before = ""  # comment before its first move
@@ -140,6 +141,8 @@ class _Tree:
         move = self._parse(text or word)
         if move is None:
             self._say(word)
+            if word[0].isalpha() and re.search("[0-9]", word):  # meant as a move, unlike "mate" and "e.p."
+                self._strange = self._strange or f"line {token.line}: {quoted(word, 20)} is no move: kept as a comment"
             return
         if not move and not self._outer:
             raise DataError("a move is left out (--)")
@@ -249,9 +252,9 @@ class _Tree:
         names = (headers.pop("White", "").strip(), headers.pop("Black", "").strip())
         token = headers.pop("Result", "*")
         reason = _REASONS.get(headers.get("Termination", "").lower(), "")
-        ended, note = self._game.result, ""
+        ended, notes = self._game.result, [self._strange]
         if token in RESULTS and ended in RESULTS and token != ended:
-            note = f"the header says {token}, which is taken, and the moves end with {ended}"
+            notes.append(f"the header says {token}, which is taken, and the moves end with {ended}")
         for used in ("FEN", "SetUp"):
             headers.pop(used, None)
         return Record(
@@ -261,5 +264,5 @@ class _Tree:
             names=("" if names[0] == "?" else names[0], "" if names[1] == "?" else names[1]),
             headers={name: value for name, value in headers.items() if ROSTER.get(name) != value},
             fault=self.fault,
-            note=note,
+            note="; ".join(filter(None, notes)),
         )

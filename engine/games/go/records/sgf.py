@@ -25,6 +25,7 @@ from ..rulesets import TERRITORY, rule_set
 from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
 from . import terms
 from .grammar import sgf_grammar
+from .mended import mended
 
 _play_in_line = line_kernel(rules.PLAY)
 Properties = dict[str, tuple[str, ...]]  # as they are written, escapes and all
@@ -76,20 +77,30 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     content = read_whole(stream)
     if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
         raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
-    cut = False
+    lost: dict[int, str] = {}
     try:
         try:
-            trees = _trees(content)
+            trees, cut = _trees_and_cut(content)
         except ValueError:
-            whole, cut = _closed(content)
-            trees = _trees(whole)
+            content, lost = mended(content.decode(encoding_of(content) or "latin-1", "replace").encode())
+            trees, cut = _trees_and_cut(content)
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
     for number, tree in enumerate(trees, 1):
         record = _SgfReader(tree).record()
+        record.fault = "; ".join(filter(None, (record.fault, lost.get(number, ""))))
         if cut and number == len(trees):
             record.fault = record.fault or "the file ends within a comment, a move or another property, which is cut"
         yield record
+
+
+def _trees_and_cut(content: bytes) -> tuple[list[Any], bool]:
+    """The games of a file, and whether it ends within a property. Errors: ValueError."""
+    try:
+        return _trees(content), False
+    except ValueError:
+        whole, cut = _closed(content)
+        return _trees(whole), cut
 
 
 def _trees(content: bytes) -> list[Any]:
@@ -228,7 +239,7 @@ class _SgfReader:
         self._checked = True  # the main line is read, and right so far
         self._nodes = 0
         self._fault = self._note = ""
-        self._tree = Node()
+        self._tree = self._owner = Node()  # _owner: the node with the position that the main line begins from
 
     def record(self) -> Record:
         game = self._text("GM").strip() or "1"
@@ -283,7 +294,7 @@ class _SgfReader:
             turn = None if self._checked else self._turn
             after: int | Node = self._turn
             if self._checked:
-                after = int(self._line[self._count - 1]["turn"]) if self._played else self._owner()
+                after = int(self._line[self._count - 1]["turn"]) if self._played else self._owner
             for i, child in reversed(list(enumerate(coarse.children))):
                 waiting.append((child, node, turn if i == 0 else after))
 
@@ -325,11 +336,12 @@ class _SgfReader:
         try:
             node.move = notation.vertex(_point(value, self._columns, self._rows), self._columns, self._rows)
         except PositionError as error:
+            node.more = {**node.more, "BW"[colour]: (value,)}
             if self._checked:
                 self._spoil(DataError(f"move {self._moves_made() + 2} is no point of the board"))
+                node.more[ILLEGAL] = ()
             else:
                 self._fault = self._fault or f"{error}, in a variation"
-            node.more = {**node.more, "BW"[colour]: (value,)}
             return before.add(node)
         words = [SKIP] if turn != colour else []
         refused = node
@@ -345,16 +357,9 @@ class _SgfReader:
         self._turn = 1 - colour
         return before
 
-    def _owner(self) -> Node:
-        """The node with the position that the main line begins from."""
-        owner = self._tree
-        for each in self._tree.line():
-            owner = each if each.position is not None else owner
-        return owner
-
     def _restart(self) -> None:
         """Write the first position of the main line anew."""
-        self._owner().position = notation.format_position(self._line[0])
+        self._owner.position = notation.format_position(self._line[0])
 
     def _set_up(self, node: Node, *, moved: bool) -> None:
         """Stones and turn that a node sets up. In variations they stand as they are, the turn for want of a move."""
@@ -371,8 +376,10 @@ class _SgfReader:
             self._place(black, white, cleared, turn, _whole(text_of(result.get("HA", ()))) if root else 0)
         except PositionError as error:
             self._spoil(error)
+            result[ILLEGAL] = ()
             return
         node.position = notation.format_position(self._line[0])
+        self._owner = node
 
     def _place(self, black: set[int], white: set[int], cleared: set[int], turn: int, handicap: int) -> None:
         """Begin the main line anew with stones set up. Errors: PositionError."""

@@ -60,6 +60,19 @@ def test_what_is_written_is_read_by_us_and_by_python_chess() -> None:
     assert [game.headers["Result"] for game in games] == ["1/2-1/2", "*", "0-1"]
 
 
+@pytest.mark.parametrize(
+    ("moves", "note"),
+    [
+        ("1. P-K4 P-K4", "line 1: 'P-K4' is no move: kept as a comment"),
+        ("1. e4\n\ne5 2. Qxe9", "line 3: 'Qxe9' is no move: kept as a comment"),
+        ("1. e4 e5 2. Nf3 e.p. mate N +0.33 (2. Nc3 1-0)", ""),
+    ],
+)
+def test_a_word_that_was_meant_as_a_move_is_told(moves: str, note: str) -> None:
+    (record,) = read(f"{moves} *\n")
+    assert (record.fault, record.note) == ("", note)
+
+
 def test_chess960_keeps_its_castling() -> None:
     root = "nrk1bqrb/pppppppp/8/8/8/8/PPPPPPPP/NRK1BQRB w KQkq - 0 1"
     written = PGN.write(Record.of_line(("e2e3",), root, headers={"Variant": "Chess960"})) if PGN.write else ""

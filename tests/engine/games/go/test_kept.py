@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go.records import terms
 from az_engine.engine.games.go.records.grammar import sgf_grammar
+from az_engine.engine.games.go.records.mended import mended
 from az_engine.engine.records.formats import format_named
 from az_engine.engine.records.record import Record
 
@@ -143,6 +145,57 @@ def test_a_damaged_main_line_keeps_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("(;SZ[9];B[ee];W[zz];B[ee];W[cc])", "move 2 is no point of the board"),
+        ("(;SZ[9];B[ee];AB[zz];W[cc];B[ee])", "stones are set up on what is no point of the board"),
+        ("(;SZ[9];B[ee];AB[aa]AW[ab][ba];W[cc];B[ee])", "stones are set up without a liberty"),
+    ],
+)
+def test_moves_behind_what_cannot_be_read_are_kept_but_are_no_moves_of_the_game(text: str, fault: str) -> None:
+    record = read(text)
+    assert (record.moves, record.fault) == (("E5",), fault)
+    again = read(written(record))
+    assert (again.moves, again.fault, written(again)) == (("E5",), fault, written(record))
+    assert "B[ee]" in written(record)[20:]
+
+
+LEFT_OUT = "line 1 holds what is no SGF, which is left out"
+
+
+@pytest.mark.parametrize(
+    ("text", "moves", "fault"),
+    [
+        ("(;SZ[9];B[ee]C[a ] b];W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]KM;W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]A1[x];W[cc])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee](;W[cc]);W[dd])", ("E5", "C7"), LEFT_OUT),
+        ("(;SZ[9];B[ee]C[a ] b];W[ee])", ("E5",), f"move 2 is illegal; {LEFT_OUT}"),
+        ("(;SZ[9];B[ee]()(;W[cc])())", ("E5", "C7"), ""),
+        ("(;SZ[9];B[ee](W[cc]))", ("E5", "C7"), ""),
+    ],
+)
+def test_what_is_no_sgf_costs_no_game(text: str, moves: tuple[str, ...], fault: str) -> None:
+    record = read(text)
+    assert (record.moves, record.fault) == (moves, fault)
+
+
+def test_a_damaged_game_costs_no_other_one() -> None:
+    text = "(;SZ[9]CA[GBK]C[好];B[ee])\nx (;SZ[9];B[cc]C[好 ] 好])\n(;SZ[9];B[gg](;W[gc]x y)(;W[cg])"
+    first, second, third = SGF.read(io.BytesIO(text.encode("gb18030")))
+    assert (first.moves, second.moves, third.moves) == (("E5",), ("C7",), ("G3", "G7"))
+    assert (first.fault, second.fault, third.fault) == ("", LEFT_OUT.replace("1", "2"), LEFT_OUT.replace("1", "3"))
+    assert (first.tree.comment, second.comments[1], len(third.tree.children[0].children)) == ("好", "好 ", 2)
+
+
+def test_files_that_are_no_sgf_are_read_in_linear_time() -> None:
+    begun = time.process_time()
+    for part in (b"(", b"(;x", b"(;B[aa]x", b"(;a[", b"a", b"a ", b"[", b"\\", b"[a]", b"()", b"(;)x", b"A[b"):
+        mended(b"(;SZ[9]" + part * 100_000)
+    assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
     ("text", "name"),
     [
         ("Chinese", "chinese"),
@@ -248,6 +301,12 @@ def test_gib(encoding: str) -> None:
     assert "BR[5D]" in written(record)
     handicap = read(GIB.replace("INI 0 1 0", "INI 0 1 3"), "gib")
     assert (handicap.root or "").count("X") == 3
+
+
+@pytest.mark.parametrize("line", ["STO 0 3 2 99 15", "STO 0 3 2 3", "STO 0 3 2 3 x"])
+def test_a_move_of_gib_that_cannot_be_read_is_told(line: str) -> None:
+    record = read(GIB.replace("STO 0 3 2 3 15", line), "gib")
+    assert (record.moves, record.fault) == (("Q16",), "move 2 is no point of the board")
 
 
 NGF = """Friendly game
