@@ -25,7 +25,7 @@ SPEC_HELP = """\
   uniform           this engine without a net
   FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
   RUN               this engine with the net of a folder of az-engine train; also net=RUN
-  NAME              this engine with another net inside the package: chess-conv, shogi-conv, go-stones
+  NAME              this engine with another net inside the package: chess-conv, shogi-conv, go-large, go-stones
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
                     cmd="PROGRAM ARGUMENTS"

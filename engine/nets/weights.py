@@ -23,13 +23,24 @@ from .netinfo import ENCODER
 from .onnx.evaluator import OnnxEvaluator
 from .onnx.session import PROVIDERS, uses_gpu
 
+_LARGE = 13  # lines of a board from which a game's net for large boards plays
 
-def embedded_net(game: str, provider: str = "cpu") -> Path | None:
-    """The path of the package's own net for a game, if any: on a GPU its convolution net."""
-    path, dense = EMBEDDED / f"{game}.onnx", dense_net(game)
+
+def embedded_net(game: str, provider: str = "cpu", lines: int = 0) -> Path | None:
+    """The path of the package's own net for a game, if any: on a GPU its convolution net.
+
+    lines: of the longer side of the board; from 13 on the game's net for large boards, where it has one. 0: the other.
+    """
+    path, dense, large = EMBEDDED / f"{game}.onnx", dense_net(game), EMBEDDED / f"{game}-large.onnx"
     if dense not in (None, path) and uses_gpu(provider):
         return dense
+    if lines >= _LARGE and large.is_file():
+        return large
     return path if path.is_file() else None
+
+
+def _own_net(game: Game, provider: str = "cpu") -> Path | None:
+    return embedded_net(game.name, provider, max(game.planes[1:]))
 
 
 def dense_net(game: str) -> Path | None:
@@ -68,7 +79,7 @@ def net_path(
             return native_net(path, tell, int8=int8 and not uses_gpu(provider))
         except OSError as error:
             raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
-    embedded = embedded_net(game.name, provider)
+    embedded = _own_net(game, provider)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
     return embedded
@@ -119,7 +130,7 @@ def sha256_of(weights: str, game: Game) -> str:
 
 def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:
     """The encoder of the net that a ``WeightsFile`` setting names, if it is inside the package; else the game's own."""
-    path = other_nets(game.name).get(weights) if weights else embedded_net(game.name, provider)
+    path = other_nets(game.name).get(weights) if weights else _own_net(game, provider)
     return GAME_ENCODER if path is None else read_outline(path)[0].metadata.get(ENCODER, GAME_ENCODER)
 
 
@@ -182,7 +193,7 @@ def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
 
     The same net if it ran on a GPU, else the net inside the package whose kernels are there, else no net at all.
     """
-    inside = embedded_net(game.name) if failed is None or failed.compiled is not None else dense_net(game.name)
+    inside = _own_net(game) if failed is None or failed.compiled is not None else dense_net(game.name)
     failed_path = failed.path if isinstance(failed, OnnxEvaluator) else None
     paths = [failed_path if isinstance(failed, OnnxEvaluator) and failed.on_gpu else None, inside]
     if failed_path == inside and not paths[0]:

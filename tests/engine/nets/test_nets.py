@@ -22,7 +22,7 @@ from az_engine.engine.nets.file.protobuf import write_field
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import trial
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
-from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.nets.weights import encoder_of, load_evaluator, net_path, sha256_of
 from az_engine.engine.params import EngineOptions, SearchParams
 
 GAME = get_game("chess")
@@ -337,3 +337,21 @@ def test_a_net_brings_search_settings_and_the_user_has_the_last_word(tmp_path: P
 def test_impossible_search_settings_of_a_net(text: str) -> None:
     with pytest.raises(NetError, match="metadata 'search' is broken"):
         NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.search": text})
+
+
+@pytest.mark.parametrize(
+    ("board", "large"),
+    [("go7", False), ("go9", False), ("go12", False), ("go13", True), ("go19", True), ("go9x13", True)],
+)
+def test_large_boards_have_a_net_of_their_own(board: str, large: bool) -> None:
+    game = get_game(board)
+    other = net_path("go-large", game)
+    path = net_path("", game)
+    assert path is not None
+    assert (path == other) is large
+    assert path.stem == ("go-large" if large else "go")
+    evaluator = load_evaluator("", game)
+    assert isinstance(evaluator, OnnxEvaluator)
+    assert evaluator.path == path
+    assert (sha256_of("", game) == sha256_of("go-large", game)) is large
+    assert encoder_of("", game) == encoder_of("go-large", game) == "rules"

@@ -186,7 +186,12 @@ def test_the_net_proposes_dead_stones() -> None:
 def test_nets_are_chosen_by_name_alone(server: RunningServer) -> None:
     assert nets_of("chess", "") == {"chess": "", "chess-conv": "chess-conv"}
     assert list(nets_of("chess", "chess-conv")) == ["chess-conv", "chess"]
-    assert nets_of("go", "/a/b.onnx") == {"the server's": "/a/b.onnx", "go": "", "go-stones": "go-stones"}
+    assert nets_of("go", "/a/b.onnx") == {
+        "the server's": "/a/b.onnx",
+        "go": "",
+        "go-large": "go-large",
+        "go-stones": "go-stones",
+    }
     with web(server, "/page?game=chess") as client:
         page = Page(client)
         assert page.hello["nets"] == ["chess", "chess-conv"]
