@@ -93,7 +93,7 @@ class EngineOptions:
         "",
         "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
         '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; "go-large" = the default '
-        'on boards from 13x13, "go-stones" = one that sees no komi; '
+        'on boards from 15x15, "go-stones" = one that sees no komi; '
         '"uniform" = no net (for tests).',
     )
     hash_mb: int = setting(
