@@ -95,4 +95,4 @@ def _set(settings: Mapping[str, Any], name: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return "unset" if not value else ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "unset" if value in (None, "", []) else ",".join(map(str, value)) if isinstance(value, list) else str(value)

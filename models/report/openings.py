@@ -209,6 +209,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if not 1 <= args.points <= 1000:
         raise OptionError("--points must be 1 to 1000")
+    if args.out:
+        check_writable(args.out / FILE)
     run = load_run(args.run)
     out, game = args.out or args.run, run.get_game()
     check_writable(out / FILE)

@@ -78,6 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if min(args.nets, args.games, args.concurrency, 1 if args.visits is None else args.visits) < 1:
         raise OptionError("--nets, --games, --visits and --concurrency must be 1 or more")
+    if args.out is not None:
+        check_writable(args.out / JOURNAL)
     run, folder = load_run(args.run), RunFolder(args.run)
     game, common = run.get_game(), MoveLimit(nodes=args.visits or run.ladder.visits)
     rated, zero = ladder(folder, run)

@@ -105,9 +105,3 @@ def test_the_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "openings.svg").read_text().count("<svg") == 1
     assert "<td>3-2</td><td>3</td><td>50.0%</td>" in (tmp_path / "openings.html").read_text()
     assert main(["report", "openings", str(tmp_path), "--points", "0"]) == 2
-
-
-@pytest.mark.parametrize("report", ["openings", "outside"])
-def test_a_run_that_is_missing_leaves_no_folder(report: str, tmp_path: Path) -> None:
-    assert main(["report", report, str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
-    assert [*tmp_path.iterdir()] == []

@@ -180,7 +180,7 @@ def test_the_net_reads_ladders() -> None:
 @pytest.mark.slow
 def test_changing_the_setting_forgets_priors() -> None:
     """Running out gets more where it escapes, or less where it is caught; what the net thinks of it comes back."""
-    engine, changed = Engine("go19", EngineOptions(threads=1)), 0
+    engine, changed = Engine("go19", EngineOptions(weights_file="go-stones", threads=1)), 0
     for stones, own in ladders(6, 7, ["bent"]):
         [run] = chain(stones, own)[1]
         position, priors = az.Position("go19", text_of(stones, "w")), list[float]()
