@@ -18,9 +18,7 @@ from ..net.torchgraph import RecordedGraph, TorchGraph
 
 Teacher = Callable[[Tensor], dict[str, Tensor]]  # planes u1[B, C, H, W] -> outputs, which hold until the next call
 _TRUNK = "block"  # beginning of the names of what is computed in int8; heads stay float32 ...
-_UNEVEN = (
-    "first.conv"  # ... as does what begins a block: a few of its inputs are so great that the rest round to nothing
-)
+_UNEVEN = "first.conv"  # ... as does what begins a block: its greatest inputs leave int8 no steps for the others
 
 
 def teachers(model: onnx.ModelProto, device: torch.device, *, exact: bool) -> Callable[[], Teacher]:

@@ -69,7 +69,7 @@ def under_rules_of(form: LabelFormat, game: Game, played: RecordedGame) -> Recor
 
 def at_komi(game: Game, played: RecordedGame, random: np.random.Generator, spread: float) -> RecordedGame:
     """A game of Go at a komi drawn around its own, with that standard deviation in points, and so without a result."""
-    most = game.num_actions - 1  # points of the board; in half points, half of it on each side
+    most = game.num_actions - 1  # half points: as many points as half of the board has
     line = played.line.copy()
     line["komi"] = np.clip(np.rint(line["komi"][0] + 2 * spread * random.standard_normal()), -most, most)
     return RecordedGame(line, played.moves, None)
