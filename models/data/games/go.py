@@ -312,7 +312,7 @@ def finish(game: Game, line: State, opening: tuple[int, ...], records: Records, 
 
 
 def root_of(text: str, start: str) -> str:
-    """A position with the rules and the komi of ``start``: nets see neither, so labels must agree in them."""
+    """A position with the rules and the komi of ``start``: most nets see neither, so labels must agree in them."""
     fields, usual = text.split(), start.split()
     fields[_KOMI : _RULES + 1] = usual[_KOMI : _RULES + 1]
     return " ".join(fields)
