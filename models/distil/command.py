@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,13 +24,15 @@ from ..foreign.katago import ENCODER
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LearnerConfig
-from .config import EXACT, HISTORY, RULES, SETTINGS, DistilConfig
+from .config import EXACT, HISTORY, OURS, RULES, SETTINGS, DistilConfig, Seen
 
 if TYPE_CHECKING:
+    from ..families.network import Network
     from .teacher import Teacher
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
 _LINES = range(5, 20)  # of the boards
+_SHAPE = (8, 96)  # blocks and filters of a network
 _COMPARED = 512  # positions of each size
 _LEARNING = {"optimiser": "muon", "rate": 4e-3, "freeze": 0.7, "value_weight": 1.5, "ownership_weight": 1.5}
 _SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
@@ -57,9 +59,9 @@ examples:
     add(
         "--nets",
         type=_nets,
-        default="8x96",
+        default=(),
         metavar="BxF[,BxF]",
-        help="networks that learn side by side: blocks, filters",
+        help="networks that learn side by side: blocks, filters (default: 8x96)",
     )
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, 5 to 19, and their shares")
@@ -72,13 +74,18 @@ examples:
         help="another KataGo net that looks at these sizes of board, such as a small one for large boards; once for "
         "each net",
     )
+    add(
+        "--exact-teacher",
+        action="store_true",
+        help="the teacher in float32: on a CPU up to twice as slow, and it says what it says",
+    )
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
     add(
         "--init",
         type=Path,
         metavar="NET",
         help="begin with a net of this shape, which may see stones alone, or a run; default = the 6x64 net inside the "
-        "package; random weights where it is left out",
+        "package; a KataGo net, .bin.gz, learns on as it is, without --nets; random weights where it is left out",
     )
     add(
         "--supervised",
@@ -87,6 +94,11 @@ examples:
         default=[],
         metavar="DATA",
         help="folders of labelled Go records, of az-engine label, to learn from, too",
+    )
+    add(
+        "--chances-only",
+        action="store_true",
+        help="of the net of --init only the chances to win learn, by their last layer: moves, leads and owners stay",
     )
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
@@ -187,6 +199,8 @@ def _check_folder(args: argparse.Namespace) -> None:
     given = "--finish" if args.finish else "--mean" if args.mean else ""
     if given and args.teacher is not None:
         raise OptionError(f"{given} trains no further; leave NET out")
+    if args.chances_only and args.init is None:
+        raise OptionError("--chances-only changes the chances of a net; give it with --init")
     strangers = {size for sizes, _ in args.other_teacher for size in sizes} - {size for size, _ in args.sizes}
     if strangers:
         raise OptionError(f"--other-teacher looks at {min(strangers)}, which is not among --sizes")
@@ -209,6 +223,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from ..train.learner import Learner
     from ..train.origin import origin
     from .begin import seeing_rules
+    from .katago import is_katago, read_katago
     from .records import read_records
     from .run import Distillation
 
@@ -216,32 +231,42 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     if args.teacher is None:
         raise OptionError("give a KataGo net to learn from, as in: az-engine distil b10c384.bin.gz --out RUN")
     go = get_game("go")
-    records = [read_records(go, folder) for folder in args.supervised]
-    student = go.sized(19).using(RULES)
-    largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
-    first = None if args.init is None else seeing_rules(origin(args.init, largest), student)
-    exact = settings.precision == "fp32"
+    if args.chances_only:
+        settings = replace(settings, freeze=0.0)
+    plain = settings.precision == "fp32"
+    exact = plain or args.exact_teacher
+    begun = None if args.init is None or not is_katago(args.init) else read_katago(args.init, exact=plain)
+    if begun is not None and args.nets:
+        raise OptionError(f"{args.init} is a KataGo net, which has its own shape; leave --nets out")
+    seen = OURS if begun is None else Seen(ENCODER, begun.config.history)
+    records = [read_records(go, folder, seen) for folder in args.supervised]
+    student = go.sized(19).using(seen.encoder)
     others = [(sizes, _read_teacher(path, args.device, exact=exact)) for sizes, path in args.other_teacher]
     usual = _read_teacher(args.teacher, args.device, exact=exact)
     teacher_of = {lines: usual for lines, _ in args.sizes}
     teacher_of |= {lines: teacher for sizes, teacher in others for lines in sizes}
-    learners = [
-        Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
-        for blocks, filters in args.nets
-    ]
-    if first is not None:
+    shapes = args.nets or (_SHAPE,)
+    nets: list[NetConfig | Network] = [network(blocks, filters, args.squeeze) for blocks, filters in shapes]
+    if begun is not None:
+        nets = [begun]
+    learners = [Learner(student, net, settings, device=args.device, chances_only=args.chances_only) for net in nets]
+    if begun is None and args.init is not None:
+        largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
+        first = seeing_rules(origin(args.init, largest), student)
         for learner in learners:
             learner.begin_from(first)
     boards = [(go.sized(lines).using(ENCODER), share, teacher_of[lines].make) for lines, share in args.sizes]
     settings_used = {
         "teachers": {lines: teacher.about for lines, teacher in teacher_of.items()},
-        "nets": args.nets,
+        "nets": [learner.net_config.architecture for learner in learners],
         "sizes": args.sizes,
         "squeeze": args.squeeze,
         "supervised": [str(folder) for folder in args.supervised],
+        "chances only": args.chances_only,
+        "exact teacher": args.exact_teacher,
     }
     settings_used |= {"distil": asdict(config), "learner": asdict(settings)}
-    Distillation(boards, learners, config, args.out, say, settings_used, records).run(stop)
+    Distillation(boards, learners, config, args.out, say, settings_used, records, seen).run(stop)
 
 
 class _Teacher(NamedTuple):
@@ -283,16 +308,21 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
     """Write the int8 files of a run's nets. BLOCKS. Errors: NetError, OptionError where they are not of a run."""
     from ..families.tower.graph import FIRST, KEEP_FP32
     from ..foreign.importer import quantised
+    from ..foreign.katago import suited_to_int8
     from ..foreign.source import Converted
 
     for path in sorted(folder.glob(f"*{EXACT}")):
         outline, content = read_outline(path)
         told = NetInfo.from_metadata(outline.metadata)
-        if told.encoder != RULES or not told.boards:
+        if told.encoder not in (RULES, ENCODER) or not told.boards:
             raise OptionError(f"{path} is no net of az-engine distil; give the folder of its run")
         info = check_net(outline, get_game("go").sized(max(told.boards)))
-        keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
-        int8, compared = quantised(Converted(content, info, (), keep, first=FIRST), _COMPARED)
+        if told.encoder == RULES:
+            keep = tuple(name for name in KEEP_FP32 if name.rstrip(".") != FIRST)
+            exact = Converted(content, info, (), keep, first=FIRST)
+        else:
+            exact = Converted(content, info, (), int8=suited_to_int8(content))
+        int8, compared = quantised(exact, _COMPARED)
         target = path.with_name(path.name.replace(EXACT, "_int8.onnx"))
         write_atomically(target, int8.SerializeToString())
         say(f"written: {target}")

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...engine.settings import check, setting
 
-RULES = "rules"  # the encoder of the networks, which shows komi and rules
+RULES = "rules"  # the encoder of our networks, which shows komi and rules
 HISTORY = 1  # moves of the past that they are shown: with more, a search meets fewer positions that it knows
 SETTINGS, EXACT = "config.json", "_fp32.onnx"  # of a run's folder: the settings, and how its nets' names end
+
+
+class Seen(NamedTuple):
+    """What the networks are shown."""
+
+    encoder: str
+    history: int  # moves of the past
+
+
+OURS = Seen(RULES, HISTORY)
 
 
 @dataclass(frozen=True, slots=True)

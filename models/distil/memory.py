@@ -16,7 +16,7 @@ class Memory:
     """A ring of ``capacity`` labelled positions of one size of board."""
 
     def __init__(self, capacity: int, encoder: Encoder, history: int, device: torch.device) -> None:
-        """encoder: of the networks; its ``planes_from`` takes what the teacher sees. history: moves they are shown."""
+        """encoder: of the networks, the teacher's or one made from it. history: moves that they are shown."""
         planes, height, width = encoder.planes
         self._lines, self.capacity, self.count, self.written = (height, width), capacity, 0, 0
         self.device, self.actions = device, height * width + 1
@@ -63,7 +63,8 @@ class Memory:
 
     def shown(self, planes: Tensor) -> Tensor:
         """The planes u1[B, C, H, W] that the teacher sees as the networks see them."""
-        assert self._encoder.planes_from is not None
+        if self._encoder.planes_from is None:
+            return planes
         ours: Tensor = self._encoder.planes_from(planes, self._history)
         return ours
 

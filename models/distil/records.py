@@ -16,7 +16,7 @@ from ..data.dataset import Positions, Sampling
 from ..data.formats import shards_of
 from ..data.shards import TargetOptions, read_arrays
 from ..families.losses import TorchBatch
-from .config import HISTORY, RULES
+from .config import Seen
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 _AT_ONCE = 2048  # positions
 
 
-def read_records(go: Game, folder: Path) -> Positions:
-    """The positions of a folder that are not held out, as our nets see them. Errors: DataError."""
+def read_records(go: Game, folder: Path, seen: Seen) -> Positions:
+    """The positions of a folder that are not held out, as the networks see them. Errors: DataError."""
     shards = sorted(folder.glob("*.npz"))
     if not shards:
         raise DataError(f"{folder} holds no .npz files of labelled Go records")
     records = read_arrays(shards[0], ("d",))[0].dtype
     if "stones" not in (records.names or ()):
         raise DataError(f"{shards[0]} holds no labelled Go records")
-    game = go.sized(isqrt(records["stones"].itemsize)).using(RULES)
+    game = go.sized(isqrt(records["stones"].itemsize)).using(seen.encoder)
     positions, _ = shards_of(go.name).read_folder(game, shards, TargetOptions(teacher=1.0, mask=False))
     if positions.ownership is None or positions.score is None:
         raise DataError(f"{folder} holds no owners and leads; label it with a net that tells them")
-    return replace(positions, sampling=Sampling(history=HISTORY))
+    return replace(positions, sampling=Sampling(history=seen.history))
 
 
 def remember(memory: Memory, positions: Positions) -> None:

@@ -27,7 +27,7 @@ from ..families.losses import TorchBatch
 from ..train.learner import Learner
 from ..train.log import Log
 from ..train.recorded import RecordedSteps
-from .config import EXACT, HISTORY, RULES, SETTINGS, DistilConfig
+from .config import EXACT, OURS, SETTINGS, DistilConfig, Seen
 from .games import Games, Positions
 from .memory import Memory
 from .records import remember
@@ -52,6 +52,7 @@ class Board:
         device: torch.device,
         executor: Executor,
         seed: int,
+        seen: Seen,
     ) -> None:
         """game: with the encoder katago-v7; share: of the memory. Errors: OptionError where it is too small."""
         self.teacher = teacher
@@ -68,7 +69,7 @@ class Board:
                 f"--gib {config.gib:g} has room for {capacity:,} positions of {self.name}, and --least waits for "
                 f"{config.least:,}: give more --gib, or fewer --sizes"
             )
-        self.memory = Memory(capacity, game.using(RULES).encoder, HISTORY, device)
+        self.memory = Memory(capacity, game.using(seen.encoder).encoder, seen.history, device)
         self.turn = 0
         for group in self.groups:
             group.begin(None, None)
@@ -100,13 +101,15 @@ class Distillation:
         say: Callable[[str], None],
         settings: dict[str, Any],
         records: Sequence[dataset.Positions] = (),
+        seen: Seen = OURS,
     ) -> None:
         """boards: games with the encoder katago-v7, how much of the points labelled each has, what makes its teacher.
 
-        settings: kept in the folder, beside the nets. records: labelled before, on boards of those sizes. Errors:
-        DataError, OptionError.
+        settings: kept in the folder, beside the nets. records: labelled before, on boards of those sizes. seen: by the
+        learners' networks. Errors: DataError, OptionError.
         """
         self.learners, self.config, self.folder, self.say = learners, config, folder, say
+        self._seen = seen
         self._settings = json.dumps(settings, indent=1).encode()
         self.steps = [RecordedSteps(learner) for learner in learners]
         self.device = learners[0].device
@@ -118,7 +121,7 @@ class Distillation:
         self.shares = np.array([share / total for _, share, _ in boards])
         seed = learners[0].config.seed
         self.boards = [
-            Board(game, config, share / total, teacher(), self.device, self.executor, seed)
+            Board(game, config, share / total, teacher(), self.device, self.executor, seed, seen)
             for game, share, teacher in boards
         ]
         self._read(records)
@@ -288,7 +291,7 @@ class Distillation:
         result = []
         lines = tuple(sorted(board.game.planes[1] for board in self.boards))
         for learner in self.learners:
-            game = self.boards[0].game.using(RULES)
+            game = self.boards[0].game.using(self._seen.encoder)
             info = learner.net_info(game, name=self._name(learner), boards=lines, trained_on=self._about())
             content = learner.averaged.to_onnx(info).SerializeToString()
             target = self.folder / f"{self._name(learner)}{EXACT}"

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...engine.errors import NetError
+from ...engine.errors import NetError, OptionError
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ..net.onnxfile import GraphWriter
@@ -74,6 +74,10 @@ class Network(nn.Module, ABC):
     def matrices(self) -> list[nn.Parameter]:
         """The weights that Muon is for."""
         return []
+
+    def of_chances(self) -> list[nn.Parameter]:
+        """The weights of the last layer of the value, which alone can learn other chances. Errors: OptionError."""
+        raise OptionError(f"networks of the kind {self.config.kind} learn chances together with all else")
 
     def after_step(self) -> None:
         """After each step of the optimiser: bring the weights back to where they may be."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...engine.nets.file.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
-from ..net.onnxfile import GraphWriter
+from ..net.onnxfile import GraphWriter, read_nodes
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (
     IDENTITY,
@@ -90,8 +90,7 @@ def convert(content: bytes, source: Source) -> Converted:
         )
     )
     graph = GraphWriter()
-    writer = _Writer(graph, net)
-    writer.write()
+    _Writer(graph, net).write()
     outputs: dict[str, list[int | str]] = {
         "policy": ["actions"],
         "wdl": [3],
@@ -103,7 +102,17 @@ def convert(content: bytes, source: Source) -> Converted:
         f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
         f"net: {net.name}, {describe(net)}, policy without optimism",
     )
-    return Converted(graph.to_bytes(info, outputs), info, facts, int8=tuple(writer.int8))
+    model = graph.to_bytes(info, outputs)
+    return Converted(model, info, facts, int8=suited_to_int8(model))
+
+
+def suited_to_int8(model: bytes) -> tuple[str, ...]:
+    """The nodes of a converted net that int8 suits: those of blocks, but for what stands in for a normalisation."""
+    return tuple(
+        name
+        for name, operator in read_nodes(model)
+        if operator in ("Conv", "Relu") and name.startswith("block") and not name.endswith("norm")
+    )
 
 
 def describe(net: KatagoNet) -> str:
@@ -135,13 +144,10 @@ class _Writer:
     def __init__(self, graph: GraphWriter, net: KatagoNet) -> None:
         self.graph, self.net = graph, net
         self.tokens = _has_attention(net.blocks)
-        self.int8: list[str] = []  # names of nodes
 
     # ------------------------------------------------------------------ small parts
 
     def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
-        if operator in ("Conv", "Relu") and name.startswith("block") and "group" not in attributes:
-            self.int8.append(name)
         return self.graph.node(operator, inputs, name, **attributes)
 
     def constant(self, name: str, values: Any) -> str:

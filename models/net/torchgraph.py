@@ -6,7 +6,7 @@ which the graphs hold in parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import onnx
@@ -33,8 +33,16 @@ class _Node(NamedTuple):
 class TorchGraph(nn.Module):
     """planes u1[B, C, H, W] -> the outputs by name, float32."""
 
-    def __init__(self, model: onnx.ModelProto, dtype: torch.dtype = torch.float32) -> None:
-        """dtype: of what is not in EXACT. Errors: NetError for an operator that is not known here."""
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        dtype: torch.dtype = torch.float32,
+        trained: Callable[[str, Tensor], bool] = lambda name, values: False,
+    ) -> None:
+        """dtype: of what is not in EXACT. trained: whether a constant is a weight that learns, kept in float32.
+
+        Errors: NetError for an operator that is not known here.
+        """
         super().__init__()
         self.dtype, self.outputs = dtype, tuple(output.name for output in model.graph.output)
         constants = {
@@ -60,6 +68,9 @@ class TorchGraph(nn.Module):
         for number, (name, values) in enumerate(constants.items()):
             if values.dtype == torch.int64:
                 self._sizes[name] = values
+            elif trained(name, values):
+                self.register_parameter(f"constant{number}", nn.Parameter(values))
+                self._names[name] = f"constant{number}"
             else:
                 kept = values if name in exact or values.dtype not in _FLOATING else values.to(dtype)
                 self.register_buffer(f"constant{number}", kept)
@@ -67,7 +78,7 @@ class TorchGraph(nn.Module):
 
     def forward(self, planes: Tensor) -> dict[str, Tensor]:
         values: dict[str, Any] = {"planes": planes, **self._sizes}
-        values.update((name, self.get_buffer(buffer)) for name, buffer in self._names.items())
+        values.update((name, getattr(self, constant)) for name, constant in self._names.items())
         for node in self.nodes:
             requested = torch.float32 if node.name.startswith(EXACT) else self.dtype
             inputs = [_as(values[name], requested) if name else None for name in node.inputs]
@@ -79,6 +90,11 @@ class TorchGraph(nn.Module):
                 value = self._of_shapes[key]
             values[node.name] = value
         return {name: values[name].float() for name in self.outputs}
+
+    def weights(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """(name in the graph, values) of what learns."""
+        parameters = dict(self.named_parameters())
+        return ((name, parameters[mine]) for name, mine in self._names.items() if mine in parameters)
 
 
 class RecordedGraph:
@@ -188,6 +204,8 @@ def _attention(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
 def _conv(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     pads = attributes.get("pads", [0, 0, 0, 0])
     bias = x[2] if len(x) > 2 else None
+    if bias is not None and x[1].shape[1:] == (1, 1, 1) and attributes.get("group", 1) > 1:  # of each channel alone
+        return torch.addcmul(bias[:, None, None], x[0], x[1][:, 0])
     return functional.conv2d(x[0], x[1], bias, padding=tuple(pads[:2]), groups=attributes.get("group", 1))
 
 

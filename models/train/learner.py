@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from collections import defaultdict
 from collections.abc import Callable
@@ -70,33 +71,50 @@ class Learner:
     """A network, its averaged weights, its optimiser, and the run's step, progress and seconds."""
 
     def __init__(
-        self, game: Game, net: NetConfig, config: LearnerConfig, *, device: str = "cpu", threads: int = 0
+        self,
+        game: Game,
+        net: NetConfig | Network,
+        config: LearnerConfig,
+        *,
+        device: str = "cpu",
+        threads: int = 0,
+        chances_only: bool = False,
     ) -> None:
-        """``threads``: CPU threads of the steps, 0 = as many as torch has."""
+        """net: the network, or what one of a family is made from; threads: of the CPU, for the steps, 0 = torch's.
+
+        chances_only: the last layer of the value learns, all else stays as it is. Errors: OptionError where it cannot.
+        """
         torch.manual_seed(config.seed)
-        self.net_config = net
+        self.net_config = net.config if isinstance(net, Network) else net
         self.config = config
         self.device = torch.device(device)
         self.on_gpu = self.device.type == "cuda"
-        family = family_of(net.kind)
-        self.network: Network = family.network(net, game.encoder).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.averaged: Network = family.network(net, game.encoder).to(self.device)
+
+        def made() -> Network:
+            return copy.deepcopy(net) if isinstance(net, Network) else family_of(net.kind).network(net, game.encoder)
+
+        self.network: Network = made().to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.averaged: Network = made().to(self.device)
         if self.on_gpu:  # laid out as the network is: one kernel averages all; on a CPU the last bits would change
             self.averaged.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        learned = [name for name in net.outputs if config.weight_of(name)]
+        learned = [name for name in self.net_config.outputs if config.weight_of(name)]
         for network in (self.network, self.averaged):
             network.prepare(learned, threads)
         self.averaged.load_state_dict(self.network.state_dict())
         self.averaged.eval()
-        decayed = [p for p in self.network.parameters() if p.ndim > 1]
-        plain = [p for p in self.network.parameters() if p.ndim <= 1]
+        if chances_only:
+            self.network.requires_grad_(requires_grad=False)
+            for parameter in self.network.of_chances():
+                parameter.requires_grad_()
+        learning = [p for p in self.network.parameters() if p.requires_grad]
+        decayed, plain = [p for p in learning if p.ndim > 1], [p for p in learning if p.ndim <= 1]
         self.optimiser: torch.optim.Optimizer | MuonAdamW
         if config.optimiser == "sgd":  # the gradient of c ||theta||^2 is 2 c theta
             self.optimiser = torch.optim.SGD(self.network.parameters(), lr=0.1, momentum=0.9, weight_decay=2 * L2)
         else:
             groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-            if config.optimiser == "muon":
-                matrices = self.network.matrices()
+            matrices = [matrix for matrix in self.network.matrices() if matrix.requires_grad]
+            if config.optimiser == "muon" and matrices:
                 groups[0]["params"] = [p for p in decayed if all(p is not m for m in matrices)]
                 self.optimiser = MuonAdamW(matrices, groups, config.rate, config.weight_decay)
             else:

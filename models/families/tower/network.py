@@ -72,6 +72,9 @@ class TowerNetwork(Network):
     def matrices(self) -> list[nn.Parameter]:
         return [p for name, p in self.named_parameters() if name.endswith("conv.weight")]
 
+    def of_chances(self) -> list[nn.Parameter]:
+        return list(self.value.out.parameters())
+
     @torch.no_grad()
     def freeze(self, averaged: Network) -> None:
         """Normalise by the averaged statistics from now on, as in play, and keep them fixed.

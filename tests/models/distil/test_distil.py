@@ -7,6 +7,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -26,6 +27,7 @@ from az_engine.models.distil.memory import Memory
 from az_engine.models.distil.teacher import CpuTeacher
 from az_engine.models.families import family_of
 from az_engine.models.families.config import NetConfig
+from az_engine.models.families.losses import TorchBatch
 from az_engine.models.families.tower.config import TowerConfig
 from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.foreign.families import convert_file
@@ -277,6 +279,7 @@ def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> 
         ("NET --other-teacher 9,19:", "9,19: is no teacher of some sizes"),
         ("NET --sizes 9,19 --other-teacher 7,9:NET", "--other-teacher looks at 7, which is not among --sizes"),
         ("NET --finish", "leave NET out"),
+        ("NET --chances-only", "--chances-only changes the chances of a net; give it with --init"),
         ("--finish", "holds no net of az-engine distil"),
         ("NET --mean . .", "--mean trains no further; leave NET out"),
         ("--finish --mean . .", "give --finish or --mean, not both"),
@@ -291,6 +294,25 @@ def test_wrong_requests_are_refused(
         assert main(["distil", "--out", str(tmp_path / "run"), *flags.split()]) != 0
     assert sentence in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("optimiser", ["muon", "adamw", "sgd"])
+def test_chances_alone_learn(optimiser: Literal["muon", "adamw", "sgd"]) -> None:
+    """Nothing else changes, not even the statistics of normalisation."""
+    game = go(7, katago.RULES)
+    settings = replace(LearnerConfig(), optimiser=optimiser, rate=0.05, warmup=1, freeze=0.0, weight_decay=0.1, ema=0.5)
+    learner = Learner(game, network(1, 8, 4), settings, chances_only=True)
+    before = {name: tensor.clone() for name, tensor in learner.averaged.state_dict().items()}
+    planes = torch.randint(0, 2, (16, *game.planes), dtype=torch.uint8)
+    batch = TorchBatch(
+        planes, torch.arange(50).expand(16, -1), torch.full((16, 50), 0.02), None,
+        torch.tensor([[0.9, 0.0, 0.1]]).repeat(16, 1), torch.full((16,), 0.8),
+        torch.ones(16, 7, 7), torch.full((16,), 9.0), None, None,
+    )  # fmt: skip
+    losses = [float(learner.step_on(batch)) for _ in range(40)]
+    assert losses[-1] < losses[0] - 0.1
+    changed = {name for name, tensor in learner.averaged.state_dict().items() if not torch.equal(tensor, before[name])}
+    assert changed == {"value.out.weight", "value.out.bias"}
 
 
 def written(folder: Path, filters: int, weight: float) -> Path:

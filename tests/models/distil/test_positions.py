@@ -15,7 +15,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.games.go.state import EMPTY
 from az_engine.models.data.games.go import read_shard
-from az_engine.models.distil.config import HISTORY
+from az_engine.models.distil.config import HISTORY, OURS
 from az_engine.models.distil.fights import fight, territories
 from az_engine.models.distil.memory import Memory
 from az_engine.models.distil.records import read_records, remember
@@ -79,7 +79,7 @@ def test_divided_boards_hold_ground_of_both_sides_and_stones_within_it(lines: in
 
 def test_records_are_learned_from_as_they_were_labelled(tmp_path: Path) -> None:
     shutil.copy(SAMPLE, tmp_path)
-    positions = read_records(GO, tmp_path)
+    positions = read_records(GO, tmp_path, OURS)
     memory = Memory(len(positions) + 10, positions.game.encoder, HISTORY, torch.device("cpu"))
     remember(memory, positions)
     assert memory.count == len(positions) > 100
@@ -111,10 +111,10 @@ def matches(row: np.void, planes: torch.Tensor, symmetry: int) -> bool:
 
 def test_folders_without_records_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no \.npz files"):
-        read_records(GO, tmp_path)
+        read_records(GO, tmp_path, OURS)
     np.savez(tmp_path / "a.npz", d=np.zeros(3), g=np.zeros(3))
     with pytest.raises(DataError):
-        read_records(GO, tmp_path)
+        read_records(GO, tmp_path, OURS)
 
 
 def test_past_moves_are_those_that_nets_ask_for() -> None:
