@@ -44,7 +44,7 @@ from .search.tree.results import final_line
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _OF_PRIORS = ("policy_temperature", "ladders")  # settings on which the priors that tree and cache hold depend
-_OF_TREES = ("root_policy_temperature", "subtree_bias")  # on which what trees hold depends
+_OF_TREES = ("root_policy_temperature", "subtree_bias", "score_utility")  # on which what trees hold depends
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran

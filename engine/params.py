@@ -51,6 +51,12 @@ class SearchParams:
         0,
         1,
     )
+    score_utility: float = setting(  # with nets that tell leads
+        0.0,
+        "How much of what a search maximises is the lead in points, not the chance to win: 0 = nothing, 1 = all of it.",
+        0,
+        1,
+    )
     solver: bool = True  # back up proven wins, draws and losses
     mate_plies: int = setting(  # with the solver, in games that have such a search
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
@@ -93,7 +99,7 @@ class EngineOptions:
         "",
         "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
         '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; "go-large" = the default '
-        'on boards from 15x15, "go-stones" = one that sees no komi; '
+        'on boards from 13x13, "go-stones" = one that sees no komi; '
         '"uniform" = no net (for tests).',
     )
     hash_mb: int = setting(

@@ -296,6 +296,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("root_policy_temperature", "RootPolicyTemperature", "RootPolicyTemperature", gtp=True),
     Option("virtual_loss", "VirtualLoss", "VirtualLoss", gtp=True),
     Option("subtree_bias", gtp=True),
+    Option("score_utility", gtp=True),
     Option("mate_plies", "MatePlies", "MatePlies", of_games=True),
     Option("ladders", gtp=True),
     Option("transpositions", "Transpositions", "Transpositions", of_games=True),

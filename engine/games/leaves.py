@@ -31,6 +31,7 @@ LEAF = np.dtype(
         ("row", "i4"),  # of planes where its planes lie for the net, -1 = not to be evaluated
         ("value", "f4"),  # in [-1, 1], of its side to move
         ("draw", "f4"),  # chance of a draw
+        ("utility", "f4"),  # of the score: what a search adds to the value where leads count, too
     ],
     align=True,
 )

@@ -22,6 +22,7 @@ _SEARCH = {  # settings that a net may bring, and their kinds
     "policy_temperature": float,
     "root_policy_temperature": float,
     "subtree_bias": float,
+    "score_utility": float,
     "mate_plies": int,
 }
 _LEAST_SIZE = 7  # of a board that a net is let play without having learned it

@@ -43,6 +43,7 @@ def recall(entries, ring, head, leaves, b):
         leaves.priors[b, k] = unpack_prior(m.prior)
     leaf.value = e.value
     leaf.draw = e.draw
+    leaf.utility = 0.0
     return True
 
 

@@ -102,7 +102,7 @@ class Minibatch:
             None if ownerships is None else make_ownerships(size, ownerships.owners.shape[1])
         )  # of the leaves
         self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
-        self._by_rules = by_rules
+        self._by_rules, self._utility = by_rules, params.score_utility
         self._roots = True  # whether the root of a tree may be among them
         self._ask: tuple[Evaluator, int, Callable[[int], Output]] | None = None  # evaluates what lies in our planes
 
@@ -214,7 +214,15 @@ class Minibatch:
         """Count in what the net does not see; what the cache keeps is without it."""
         if self._of_leaves is not None or self._by_rules:
             root = self.states[0, self.leaves.rows["root"][0]]
-            apply_rules(self._game, root, self.leaves, self.count, self._of_leaves, values=self._by_rules)
+            apply_rules(
+                self._game,
+                root,
+                self.leaves,
+                self.count,
+                self._of_leaves,
+                values=self._by_rules,
+                utility=self._utility,
+            )
 
     def _digest(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Turn a net's answers, which lie in rows one after another, into priors and values."""

@@ -177,6 +177,7 @@ def digest(leaves, count, logits, values, temperature):
             continue
         leaf.value = value
         leaf.draw = draw
+        leaf.utility = 0.0
         if leaf.advised:
             _follow_advice(leaves, b)
         sort_row(priors, moves, b, leaf.count, space)

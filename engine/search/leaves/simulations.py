@@ -81,6 +81,7 @@ def _evaluation(net: NetFunctions) -> tuple[Callable[..., None], Callable[..., N
         """Value and draw of leaf 0."""
         value_of(weights, leaves.planes, 0, space, wdl[0])
         leaves.rows[0].value, leaves.rows[0].draw = outcome_of(wdl, 0)
+        leaves.rows[0].utility = 0.0
 
     @device
     def rank_moves(weights, leaves, space, sorting, temperature):

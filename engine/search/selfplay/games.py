@@ -71,6 +71,8 @@ class SelfPlayConfig:
         check(self, "selfplay.")
         if self.search.subtree_bias:
             raise OptionError("self-play does not correct the net's values; leave search.subtree_bias at 0")
+        if self.search.score_utility:
+            raise OptionError("self-play learns from results, not from leads; leave search.score_utility at 0")
         if self.search.solver and self.search.mate_plies:
             raise OptionError("games against oneself look for no mates beside the search; set search.mate_plies to 0")
 

@@ -45,7 +45,7 @@ class Pass(NamedTuple):
 
 ALONE = Pass()  # one thread in a plain tree
 
-_add_in_flight, _add_n, _add_w, _add_d = (adder(field) for field in ("in_flight", "n", "w", "d"))
+_add_in_flight, _add_n, _add_w, _add_d, _add_s = (adder(field) for field in ("in_flight", "n", "w", "d", "s"))
 
 
 @device
@@ -59,15 +59,18 @@ def fly(nd, step, lock):
 
 
 @device
-def _add_visit(nd, value, draw, lock):
+def _add_visit(nd, value, draw, utility, lock):
     if lock is None:
         nd.n += 1
         nd.w += value
         nd.d += draw
+        nd.s += utility
     else:
         _add_n(nd, 1)
         _add_w(nd, value)
         _add_d(nd, draw)
+        if utility != 0.0:
+            _add_s(nd, utility)
 
 
 @device
@@ -83,16 +86,16 @@ def release(nodes, node, root, passing):
 
 
 @device
-def backup(nodes, node, root, value, draw, passing):
+def backup(nodes, node, root, value, draw, utility, passing):
     """Add a value (of the side to move at ``node``) up to the base of the tree; the visit is in flight up to the root.
 
-    passing: Pass; an alias on its way gets the mean of its twin.
+    utility: of the score, see LEAF; passing: Pass; an alias on its way gets the mean of its twin.
     """
     lock, way, biases = passing
     below, node, left, twin = True, np.int64(node), aliases_passed(way), np.int64(-1)
     while node >= 0:
         nd = nodes[node]
-        _add_visit(nd, value, draw, lock)
+        _add_visit(nd, value, draw, utility, lock)
         if twin >= 0:
             copy_mean(nd, nodes[twin])
         value = correct(biases, nd, node, value)
@@ -102,7 +105,7 @@ def backup(nodes, node, root, value, draw, passing):
         above, before = step_up(nodes, node, way, left)
         twin = node if before < left else np.int64(-1)
         if twin < 0:  # by a move, not from a twin to its alias
-            value = -value
+            value, utility = -value, -utility
         node, left = above, before
 
 
@@ -138,9 +141,9 @@ def expand(trees, leaves, count, solver, biases):
     """Expand ``count`` evaluated leaves of trees TreeArrays[G] and back their values up; biases: of tree 0, or None.
 
     leaves: slot, node, top, outcome, end, and where the game goes on: count, moves and priors sorted by falling prior,
-    value and draw. A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken back.
-    Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up. Returns how many
-    simulations were made; the others went to leaves that had their values already.
+    value, draw and utility. A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken
+    back. Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up. Returns how
+    many simulations were made; the others went to leaves that had their values already.
     """
     trees, leaves = borrow(trees), borrow(leaves)
     made = 0
@@ -161,7 +164,7 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
     nd = nodes[node]
     of_way = leaf.end < 0 and leaf.count > 0  # a repetition, perhaps, or the end of the fifty moves
     if leaf.outcome != RUNNING and (nd.first_edge >= 0 or (of_way and aliases_passed(passing.way) > 0)):
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, passing)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, 0.0, passing)
         return True
     if leaf.outcome != RUNNING:
         enter(lock)
@@ -173,7 +176,7 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
         nd.net_value = np.float32(leaf.outcome)
         nd.bound = leaf.outcome
         leave(lock)
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, passing)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, 0.0, passing)
         if solver:
             enter(lock)
             prove(nodes, tree.edges, node)
@@ -189,7 +192,8 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
             release(nodes, node, top, passing)
         else:
             note_pattern(passing.biases, node, leaf.pattern)
-            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), passing)
+            value, draw, utility = np.float64(leaf.value), np.float64(leaf.draw), np.float64(leaf.utility)
+            backup(nodes, node, top, value, draw, utility, passing)
             return True
     return False
 
@@ -319,7 +323,7 @@ def settle(trees, root, child, outcome, plies):
         nd.net_value = np.float32(outcome)
         nd.in_flight += 1
         nodes[root].in_flight += 1
-        backup(nodes, child, root, np.float64(outcome), 0.0, ALONE)
+        backup(nodes, child, root, np.float64(outcome), 0.0, 0.0, ALONE)
     prove(nodes, edges, child)
 
 

@@ -20,6 +20,7 @@ NODE = np.dtype(
     [
         ("w", "f8"),  # W: sum of the values backed up
         ("d", "f8"),  # sum of the draw chances backed up
+        ("s", "f8"),  # sum of the score utilities backed up: what selection adds to W
         ("n", "i8"),  # N: visits
         ("parent", "i4"),  # -1 for the base of the tree
         ("first_edge", "i4"),  # -1 until expanded; below -1: an alias, see transpositions
@@ -120,7 +121,7 @@ def new_node(tree, parent):
         counters[MOST_NODES] = i + 1
     counters[NODES] = i + 1
     nd = tree.nodes[i]
-    nd.w = nd.d = 0.0
+    nd.w = nd.d = nd.s = 0.0
     nd.n = 0
     nd.parent = parent
     nd.first_edge = -1

@@ -20,6 +20,7 @@ from .tree import Tree
 _SCALE = 127.0  # of ownership in a byte, see Ownerships
 _MOST_NODES = 5_000  # that an average reads at each depth, about: smaller subtrees count as their first evaluation
 _AT_A_TIME = 1 << 14  # nodes whose records are moved
+_POINTS = 1.6  # of lead, for each line of the board, that count as much as a chance of 88 %
 _LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
 
 GROUP = np.dtype(
@@ -60,10 +61,20 @@ def note_outputs(
     out.known[judged] = 1
 
 
-def apply_rules(game: Game, root: State, leaves: Leaves, count: int, known: Ownerships | None, *, values: bool) -> None:
+def apply_rules(
+    game: Game,
+    root: State,
+    leaves: Leaves,
+    count: int,
+    known: Ownerships | None,
+    *,
+    values: bool,
+    utility: float = 0.0,
+) -> None:
     """Count in, for the ``count`` leaves that a net was asked about, what the rules give either side beside the board.
 
-    known: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them.
+    known: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them;
+    utility: how much of what the search maximises is the lead, see ``SearchParams.score_utility``.
     """
     territory, rows = game.territory, leaves.rows[:count]
     assert territory is not None
@@ -79,6 +90,10 @@ def apply_rules(game: Game, root: State, leaves: Leaves, count: int, known: Owne
         rows["value"][judged], rows["draw"][judged] = territory.chances(root, lengths, given, value, scores, owners)
     if known is not None:
         known.scores[judged] += given
+        if utility:
+            lines = max(game.planes[1:])
+            of_leads = np.tanh(known.scores[judged] / (_POINTS * lines)) - rows["value"][judged]
+            rows["utility"][judged] = utility * np.nan_to_num(of_leads)
 
 
 def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, out: Ownerships) -> None:

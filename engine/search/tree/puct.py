@@ -90,7 +90,7 @@ def _first_play(nd, params, at_root, visited_prior):
     if params.fpu == LOSS_FPU:
         return -1.0
     reduction = params.fpu_root_value if at_root else params.fpu_value
-    return nd.w / max(np.float64(nd.n), 1.0) - reduction * np.sqrt(visited_prior)
+    return (nd.w + nd.s) / max(np.float64(nd.n), 1.0) - reduction * np.sqrt(visited_prior)
 
 
 @device
@@ -124,9 +124,10 @@ def best_edge(nodes, edges, node, params, loss, at_root):
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
         else:
-            q = -(child.w + loss * flying) / n
+            total = child.w + child.s
+            q = -(total + loss * flying) / n
             if flying > 0.0 and loss < 1.0:
-                mean = -child.w / child.n if child.n > 0 else _first_play(nd, params, at_root, visited_prior)
+                mean = -total / child.n if child.n > 0 else _first_play(nd, params, at_root, visited_prior)
                 q += (1.0 - loss) * flying * mean / n
         visited_prior += prior
         score = q + rate * prior / (1.0 + n)
@@ -225,7 +226,7 @@ def select_from(tree, params, root, leaves, requested, passing):
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
-                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, passing)
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, 0.0, passing)
                 finished += 1
                 break
             if nd.first_edge < -1:
@@ -235,7 +236,7 @@ def select_from(tree, params, root, leaves, requested, passing):
                     node = twin
                     continue
                 if twin == _REPEAT:  # a draw
-                    backup(nodes, node, root, 0.0, 1.0, passing)
+                    backup(nodes, node, root, 0.0, 1.0, 0.0, passing)
                     finished += 1
                     break
                 if twin == _LOOK_AGAIN:
@@ -243,7 +244,7 @@ def select_from(tree, params, root, leaves, requested, passing):
             is_leaf, number = nd.first_edge < 0 or (depth == 0 and nd.marks & TAIL != 0), np.int64(0)
             if not is_leaf:
                 if depth == leaves.paths.shape[1]:
-                    backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, passing)
+                    backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, nd.s / nd.n, passing)
                     finished += 1
                     break
                 number = np.int64(best_edge(nodes, tree.edges, node, p, loss, depth == 0))

@@ -40,7 +40,7 @@ def _prefer(a, b):
         return a.plies > b.plies
     if a.n != b.n:
         return a.n > b.n
-    return a.n > 0 and a.w < b.w  # W is the opponent's view
+    return a.n > 0 and a.w + a.s < b.w + b.s  # the opponent's view
 
 
 @device
@@ -117,7 +117,7 @@ def visit_lead(tree: Tree) -> tuple[int, int, bool]:
     leader = int(visits.argmax())
     second = int(np.partition(visits, -2)[-2]) if len(visits) > 1 else 0
     serious = 10 * visits > visits[leader]
-    value = children["w"] / np.maximum(visits, 1)  # the opponent's view
+    value = (children["w"] + children["s"]) / np.maximum(visits, 1)  # the opponent's view
     return int(visits[leader]), second, bool((value[serious] >= value[leader]).all())
 
 
@@ -301,7 +301,7 @@ class RootView:
         rate = exploration(params.puct == "az", params, int(root["n"]))
         bonus = rate * priors * np.sqrt(visits.sum()) / (1.0 + visits)
         seen = float(priors[: len(children)].sum())
-        mean = float(root["w"]) / max(int(root["n"]), 1)
+        mean = float(root["w"] + root["s"]) / max(int(root["n"]), 1)
         unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_root_value * seen**0.5}[params.fpu]
         stats = []
         for i, edge in enumerate(edges):

@@ -92,6 +92,7 @@ def is_passed(nodes, node, root, way, sought):
 def copy_mean(alias, twin):
     """Give an alias, with the visits that it has, the mean value of its twin: NODE and NODE."""
     alias.w, alias.d = twin.w / twin.n * alias.n, twin.d / twin.n * alias.n
+    alias.s = twin.s / twin.n * alias.n
 
 
 @device
@@ -118,6 +119,7 @@ def make_alias(nodes, twin, leaf):
     """Make the node of a LEAF an alias of ``twin``, and the twin's mean value that of the leaf."""
     seen = nodes[twin]
     leaf.value, leaf.draw = np.float32(seen.w / seen.n), np.float32(seen.d / seen.n)
+    leaf.utility = np.float32(seen.s / seen.n)
     nodes[leaf.node].first_edge = -2 - twin
 
 

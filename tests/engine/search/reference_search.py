@@ -16,6 +16,8 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
   error of the net at all positions of its pattern. The error at a position is the mean of the simulations that went on
   from there less the net's value; it counts with their number to the power of 0.85. Both are renewed whenever a
   simulation that was evaluated is backed up through the position.
+- Where the net tells leads, selection adds to a value V ``score_utility`` times (tanh(lead / (1.6 * lines)) - V), lines
+  of the board; nothing to the value of a game that is over. What is told of a move is the mean of V alone.
 - The priors of the root's edges, as stored, are raised to the power of 1 / ``root_policy_temperature`` once it has
   them, and made to add up to 1 again.
 - An unvisited edge is only looked at when all edges with greater priors have been visited; but with the solver the
@@ -47,7 +49,7 @@ from az_engine.engine.games.base import Game, State
 from az_engine.engine.params import SearchParams
 
 LOSS, DRAW, WIN = -1, 0, 1
-Output = tuple[NDArray[np.float32], NDArray[np.float32]]
+Output = tuple[NDArray[np.float32], ...]  # logits, values and, of a net that tells them, leads on the board
 Mates = Callable[[State, int], tuple[int, int] | None]
 
 
@@ -68,6 +70,7 @@ class Node:
     n: int = 0  # N
     w: float = 0.0  # W
     d: float = 0.0  # draw chances backed up
+    s: float = 0.0  # score utilities backed up
     in_flight: int = 0
     expanded: bool = False
     terminal: bool = False
@@ -75,6 +78,7 @@ class Node:
     edges: list[Edge] = field(default_factory=list)
     pattern: int = 0  # 0 = none
     value: float = 0.0  # the net's
+    utility: float = 0.0  # of the net's lead
     bias: float = 0.0  # what its value is corrected by
     known: tuple[float, float] = (0.0, 0.0)  # weighted error and weight, as its pattern's table has them
     held: int = 0  # edges that have memory, the first ones
@@ -183,7 +187,7 @@ class ReferenceSearch:
                 node.in_flight += 1
             if self.is_known(node):
                 assert node.proven is not None
-                self.backup(node, float(node.proven), float(node.proven == DRAW))
+                self.backup(node, float(node.proven), float(node.proven == DRAW), 0.0)
                 finished += 1
                 self.simulations += 1
             elif waits or (node.in_flight > 1 and not node.expanded):
@@ -234,8 +238,8 @@ class ReferenceSearch:
             left_out = child.proven == WIN or (self.skipping and node is self.root)
             q = -1e9 if left_out else float(-child.proven)
         else:
-            mean = -child.w / child.n if child.n else self.first_play_urgency(node, edge)
-            q = -(child.w + self.loss * child.in_flight) / visits
+            mean = -(child.w + child.s) / child.n if child.n else self.first_play_urgency(node, edge)
+            q = -(child.w + child.s + self.loss * child.in_flight) / visits
             q += (1 - self.loss) * child.in_flight * mean / visits
         return q + u / (1 + visits)
 
@@ -247,7 +251,7 @@ class ReferenceSearch:
             return -1.0
         visited = edge.before if edge.child is not None else self.followed(node)
         reduction = self.params.fpu_root_value if node is self.root else self.params.fpu_value
-        return node.w / max(node.n, 1) - reduction * math.sqrt(visited)
+        return (node.w + node.s) / max(node.n, 1) - reduction * math.sqrt(visited)
 
     @staticmethod
     def followed(node: Node) -> float:
@@ -271,7 +275,7 @@ class ReferenceSearch:
         game.encode(line, index, np.zeros(1, np.int64), planes)
         actions = np.empty((1, len(moves)), np.int32)
         game.actions(line, index, moves[None], actions)
-        logits, values = self.evaluate(planes.reshape(1, -1))
+        logits, values, *leads = self.evaluate(planes.reshape(1, -1))
         wanted = logits[0, actions[0]].astype(np.float32)
         scaled = (wanted - wanted.max()) / np.float32(self.params.policy_temperature)
         weights = np.exp(scaled.astype(np.float64)).astype(np.float32)
@@ -284,6 +288,11 @@ class ReferenceSearch:
         priors.sort(key=lambda pair: -pair[1])
         if mate is not None and mate[0] % 2:
             priors = self.put_first(mate[1], priors)
+        if leads:
+            state = line[-1]
+            lead = float(leads[0][0]) + (-1, 1)[int(state["turn"])] * int(state["komi"]) / 2
+            share = math.tanh(lead / (1.6 * game.planes[1]))
+            node.utility = self.params.score_utility * (share - float(values[0, 0]))
         if values.shape[1] == 1:
             return None, priors, float(values[0, 0]), 0.0
         chances = np.exp(values[0].astype(np.float64) - float(values[0].max()))
@@ -323,7 +332,7 @@ class ReferenceSearch:
                 self.take_back(node)
                 return False
             node.pattern = self.pattern_of(node.line)
-        self.backup(node, value, draw, corrects=True)
+        self.backup(node, value, draw, node.utility, corrects=True)
         if outcome is not None and self.params.solver:
             self.prove(node)
         return True
@@ -363,18 +372,19 @@ class ReferenceSearch:
         node.bias = self.params.subtree_bias * error / weight if weight > 0.5 else before
         return node.bias - before
 
-    def backup(self, node: Node, value: float, draw: float, *, corrects: bool = False) -> None:
+    def backup(self, node: Node, value: float, draw: float, utility: float, *, corrects: bool = False) -> None:
         at: Node | None = node
         while at is not None:
             at.n += 1
             at.w += value
             at.d += draw
+            at.s += utility
             if corrects:
                 change = self.corrected(at)
                 at.w += change
                 value += change
             at.in_flight -= 1
-            value = -value
+            value, utility = -value, -utility
             at = at.parent
 
     def take_back(self, node: Node) -> None:
