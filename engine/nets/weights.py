@@ -23,13 +23,13 @@ from .netinfo import ENCODER
 from .onnx.evaluator import OnnxEvaluator
 from .onnx.session import PROVIDERS, uses_gpu
 
-_LARGE = 15  # lines of a board from which a game's net for large boards plays
+_LARGE = 13  # lines of a board from which a game's net for large boards plays
 
 
 def embedded_net(game: str, provider: str = "cpu", lines: int = 0) -> Path | None:
     """The path of the package's own net for a game, if any: on a GPU its convolution net.
 
-    lines: of the longer side of the board; from 15 on the game's net for large boards, where it has one. 0: the other.
+    lines: of the longer side of the board; from 13 on the game's net for large boards, where it has one. 0: the other.
     """
     path, dense, large = EMBEDDED / f"{game}.onnx", dense_net(game), EMBEDDED / f"{game}-large.onnx"
     if dense not in (None, path) and uses_gpu(provider):

@@ -341,7 +341,7 @@ def test_impossible_search_settings_of_a_net(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("board", "large"),
-    [("go7", False), ("go9", False), ("go13", False), ("go15", True), ("go19", True), ("go9x19", True)],
+    [("go7", False), ("go9", False), ("go12", False), ("go13", True), ("go19", True), ("go9x19", True)],
 )
 def test_large_boards_have_a_net_of_their_own(board: str, large: bool) -> None:
     game = get_game(board)
