@@ -86,8 +86,8 @@ class Search(SearchState):
         self._tables, self._cache, self._window = tables, cache, window
         self._only = scope.only if scope.only is not None and len(scope.only) else None
         self._by_rules = values_by_rules(self.game, evaluator, window[-1])
-        told = scope.ownership or self._by_rules or (params.score_utility > 0 and "score" in evaluator.extra)
-        able = self.abilities = abilities(self.game, evaluator, params, ownerships=told)
+        kept = scope.ownership or self._by_rules or (params.score_utility > 0 and "score" in evaluator.extra)
+        able = self.abilities = abilities(self.game, evaluator, params, ownerships=kept)
         self._ownerships: Ownerships | None = None
         if able.ownership:
             points = int(np.prod(self.game.planes[1:])) if "ownership" in evaluator.extra else 0

@@ -20,7 +20,6 @@ NODE = np.dtype(
     [
         ("w", "f8"),  # W: sum of the values backed up
         ("d", "f8"),  # sum of the draw chances backed up
-        ("s", "f8"),  # sum of the score utilities backed up: what selection adds to W
         ("n", "i8"),  # N: visits
         ("parent", "i4"),  # -1 for the base of the tree
         ("first_edge", "i4"),  # -1 until expanded; below -1: an alias, see transpositions
@@ -32,6 +31,7 @@ NODE = np.dtype(
         ("bound", "i1"),  # RUNNING, or the proven outcome
         ("terminal", "i1"),  # 1 where the rules end the game
         ("marks", "u1"),  # what a full tree took away, see recycling: TAIL, BELOW; what its priors are: SOFTENED
+        ("s", "f8"),  # sum of the score utilities backed up: what selection adds to W
     ],
     align=True,
 )

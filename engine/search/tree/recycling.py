@@ -37,7 +37,7 @@ _STAYS = 255  # the rank of a node that is not to be dropped; 0: it is not below
 _ONE_VISIT = 1023 << 3  # the first bits of 1.0
 _FEW = 8  # edges of a node, most often
 
-# a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and marks
+# a NODE as words: w, d, n; parent and first_edge; edges, children, in_flight and plies; V, bound, terminal and marks; s
 _WORDS = NODE.itemsize // 8
 _U2, _U4 = np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 _MARKS_AT = np.uint64(48)  # their bits in the last word
@@ -288,6 +288,7 @@ def _move_nodes(cells, positions, space, kept):
             first = (note >> 32 & for_edges) | ((-2 - twin) & for_twin) | ~(for_edges | for_twin)
             cells[target + np.uint64(3)] = (first << 32) | (parent & _LOW)
             cells[target + np.uint64(4)], cells[target + np.uint64(5)] = np.int64(sizes), np.int64(state)
+            cells[target + np.uint64(6)] = cells[row + np.uint64(6)]
             if places.shape[0] > 0:
                 key = keys[i]
                 keys[top] = key

@@ -15,7 +15,7 @@ from az_engine.engine.params import SearchParams
 from az_engine.engine.search.leaves.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.selfplay.games import SelfPlayConfig
-from az_engine.engine.search.tree.recycling import keep
+from az_engine.engine.search.tree.recycling import keep, recycle
 from az_engine.engine.search.tree.results import RootView
 from az_engine.engine.search.tree.tree import Tree
 
@@ -111,6 +111,19 @@ def test_a_kept_tree_keeps_it() -> None:
     tree.root = base
     keep(tree, base)
     assert tree.nodes[0]["s"] == before != 0
+
+
+def test_a_full_tree_keeps_it() -> None:
+    tree = search_of(LEADING, 4, 600).tree
+    before, nodes = int(tree.counters[0]), tree.nodes.copy()
+    kept = recycle(tree, 1)
+    assert kept is not None
+    assert 20 < int(tree.counters[0]) < before
+    places = kept.places(np.arange(before))
+    stay = places >= 0
+    assert stay.sum() == tree.counters[0]
+    for field in ("w", "n", "s", "net_value"):
+        assert np.array_equal(tree.nodes[field][places[stay]], nodes[field][:before][stay]), field
 
 
 def test_self_play_learns_from_results() -> None:
