@@ -27,7 +27,6 @@ from ..train.config import LearnerConfig
 from .config import EXACT, HISTORY, OURS, RULES, SETTINGS, DistilConfig, Seen
 
 if TYPE_CHECKING:
-    from ..families.network import Network
     from .teacher import Teacher
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
@@ -246,10 +245,10 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     teacher_of = {lines: usual for lines, _ in args.sizes}
     teacher_of |= {lines: teacher for sizes, teacher in others for lines in sizes}
     shapes = args.nets or (_SHAPE,)
-    nets: list[NetConfig | Network] = [network(blocks, filters, args.squeeze) for blocks, filters in shapes]
-    if begun is not None:
-        nets = [begun]
-    learners = [Learner(student, net, settings, device=args.device, chances_only=args.chances_only) for net in nets]
+    nets = [network(blocks, filters, args.squeeze) for blocks, filters in shapes] if begun is None else [begun.config]
+    learners = [
+        Learner(student, net, settings, device=args.device, chances_only=args.chances_only, first=begun) for net in nets
+    ]
     if begun is None and args.init is not None:
         largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
         first = seeing_rules(origin(args.init, largest), student)

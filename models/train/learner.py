@@ -73,25 +73,26 @@ class Learner:
     def __init__(
         self,
         game: Game,
-        net: NetConfig | Network,
+        net: NetConfig,
         config: LearnerConfig,
         *,
         device: str = "cpu",
         threads: int = 0,
         chances_only: bool = False,
+        first: Network | None = None,
     ) -> None:
-        """net: the network, or what one of a family is made from; threads: of the CPU, for the steps, 0 = torch's.
+        """threads: of the CPU, for the steps, 0 = torch's; first: what it begins as, where that is no family's.
 
         chances_only: the last layer of the value learns, all else stays as it is. Errors: OptionError where it cannot.
         """
         torch.manual_seed(config.seed)
-        self.net_config = net.config if isinstance(net, Network) else net
+        self.net_config = net
         self.config = config
         self.device = torch.device(device)
         self.on_gpu = self.device.type == "cuda"
 
         def made() -> Network:
-            return copy.deepcopy(net) if isinstance(net, Network) else family_of(net.kind).network(net, game.encoder)
+            return family_of(net.kind).network(net, game.encoder) if first is None else copy.deepcopy(first)
 
         self.network: Network = made().to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.averaged: Network = made().to(self.device)

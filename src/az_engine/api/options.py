@@ -42,6 +42,7 @@ class Options(TypedDict, total=False):
     root_policy_temperature: float
     virtual_loss: float
     subtree_bias: float
+    score_utility: float
     solver: bool
     ladders: bool
     mate_plies: int

@@ -12,6 +12,7 @@ from onnx import numpy_helper
 
 from az_engine.cli import main
 from az_engine.engine.games import get_game
+from az_engine.engine.games.base import Game
 from az_engine.engine.games.go.encoders.katago import ENCODER
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.models.distil.katago import KatagoNetwork, is_katago, read_katago
@@ -33,6 +34,11 @@ def a_net(folder: Path, kinds: tuple[str, ...] = KINDS[0]) -> Path:
     return path
 
 
+def learning(game: Game, path: Path, config: LearnerConfig, *, chances_only: bool = False) -> Learner:
+    first = read_katago(path, exact=True)
+    return Learner(game, first.config, config, chances_only=chances_only, first=first)
+
+
 def batch_of(planes: torch.Tensor) -> TorchBatch:
     count, points = len(planes), planes[0, 0].numel()
     return TorchBatch(
@@ -49,7 +55,7 @@ def test_it_begins_as_the_net_and_learns(kinds: tuple[str, ...], tmp_path: Path)
     before = onnx.load_from_string(converted.model)
     expected = TorchGraph(before)(planes)
     game = get_game("go").sized(19).using(ENCODER)
-    learner = Learner(game, read_katago(path, exact=True), LearnerConfig(optimiser="muon", rate=1e-3, warmup=1))
+    learner = learning(game, path, LearnerConfig(optimiser="muon", rate=1e-3, warmup=1))
     with torch.no_grad():
         for name, output in learner.averaged.outputs(planes).items():
             told = output.all() if name == "policy" else output
@@ -74,9 +80,7 @@ def test_it_begins_as_the_net_and_learns(kinds: tuple[str, ...], tmp_path: Path)
 def test_its_chances_alone_learn(tmp_path: Path) -> None:
     path, planes = a_net(tmp_path), torch.from_numpy(random_planes(5, 5, "chinese", 1))
     game = get_game("go").sized(19).using(ENCODER)
-    learner = Learner(
-        game, read_katago(path, exact=True), LearnerConfig(optimiser="muon", rate=1e-2), chances_only=True
-    )
+    learner = learning(game, path, LearnerConfig(optimiser="muon", rate=1e-2), chances_only=True)
     before = {name: weight.clone() for name, weight in learner.network.body.weights()}  # type: ignore[operator, union-attr]
     learner.step_on(batch_of(planes))
     after = dict(learner.network.body.weights())  # type: ignore[operator, union-attr]

@@ -43,8 +43,10 @@ class TellingEvaluator(FunctionEvaluator):
         return *self.evaluate(planes, slot), None, leads_of(planes)
 
 
-def search_of(params: SearchParams, batch: int, visits: int, cache: PositionCache | None = None) -> Search:
-    tree, net = Tree(1 << 24), TellingEvaluator(FUNCTION, batch, GO.history)
+def search_of(
+    params: SearchParams, batch: int, visits: int, cache: PositionCache | None = None, memory: int = 1 << 24
+) -> Search:
+    tree, net = Tree(memory), TellingEvaluator(FUNCTION, batch, GO.history)
     window, scope = GO.window(GO.initial()), Scope(batch_size=batch)
     search = Search(GO, tree, net, params, window, visits=visits, cache=cache, scope=scope)
     search.run(lambda: False)
@@ -114,8 +116,9 @@ def test_a_kept_tree_keeps_it() -> None:
 
 
 def test_a_full_tree_keeps_it() -> None:
-    tree = search_of(LEADING, 4, 600).tree
+    tree = search_of(LEADING, 4, 1_000, memory=1 << 16).tree
     before, nodes = int(tree.counters[0]), tree.nodes.copy()
+    assert before > 990, "it has not been full before"
     kept = recycle(tree, 1)
     assert kept is not None
     assert 20 < int(tree.counters[0]) < before

@@ -84,7 +84,7 @@ def test_memory_is_bounded(megabytes: int) -> None:
 
 
 def test_records_are_small() -> None:
-    assert NODE.itemsize <= 48
+    assert NODE.itemsize <= 56
     assert EDGE.itemsize == 8
     tree = grown(64 << 20, 20_000)
     used = int(tree.counters[NODES]) * NODE.itemsize + int(tree.counters[EDGES]) * EDGE.itemsize
