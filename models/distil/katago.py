@@ -97,8 +97,8 @@ def _is_weight(name: str, values: Tensor) -> bool:
 
 
 def is_katago(path: Path) -> bool:
-    """Whether a file is a KataGo net, or one that has learned on. Errors: NetError for a file that is no net."""
-    return str(path) != "default" and path.is_file() and (path.suffix == ".gz" or _info(path).encoder == ENCODER)
+    """Whether a path names a KataGo net, or one that has learned on. Errors: NetError for an ONNX file that is no net."""
+    return path.suffix == ".gz" or (path.suffix == ".onnx" and _info(path).encoder == ENCODER)
 
 
 def _info(path: Path) -> NetInfo:

@@ -77,6 +77,12 @@ def test_it_begins_as_the_net_and_learns(kinds: tuple[str, ...], tmp_path: Path)
     assert not {name for name in changed if name.startswith(("number", "sizes", "score.counted", "wdl.barred"))}
 
 
+@pytest.mark.parametrize("name", ["default", "run", "step-00000001.json", "step-00000001.safetensors"])
+def test_runs_and_checkpoints_are_no_katago_nets(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"{}")
+    assert not is_katago(tmp_path / name)
+
+
 def test_its_chances_alone_learn(tmp_path: Path) -> None:
     path, planes = a_net(tmp_path), torch.from_numpy(random_planes(5, 5, "chinese", 1))
     game = get_game("go").sized(19).using(ENCODER)
