@@ -97,7 +97,7 @@ def _is_weight(name: str, values: Tensor) -> bool:
 
 
 def is_katago(path: Path) -> bool:
-    """Whether a path names a KataGo net, or one that has learned on. Errors: NetError for an ONNX file that is no net."""
+    """Whether a path names a KataGo net, or one that has learned on. Errors: NetError for an .onnx that is no net."""
     return path.suffix == ".gz" or (path.suffix == ".onnx" and _info(path).encoder == ENCODER)
 
 
