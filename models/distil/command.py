@@ -240,6 +240,8 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     seen = OURS if begun is None else Seen(ENCODER, begun.config.history)
     records = [read_records(go, folder, seen) for folder in args.supervised]
     student = go.sized(19).using(seen.encoder)
+    largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
+    ours = None if begun is not None or args.init is None else seeing_rules(origin(args.init, largest), student)
     others = [(sizes, _read_teacher(path, args.device, exact=exact)) for sizes, path in args.other_teacher]
     usual = _read_teacher(args.teacher, args.device, exact=exact)
     teacher_of = {lines: usual for lines, _ in args.sizes}
@@ -249,11 +251,9 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     learners = [
         Learner(student, net, settings, device=args.device, chances_only=args.chances_only, first=begun) for net in nets
     ]
-    if begun is None and args.init is not None:
-        largest = go.sized(max(lines for lines, _ in args.sizes)).using(RULES)
-        first = seeing_rules(origin(args.init, largest), student)
+    if ours is not None:
         for learner in learners:
-            learner.begin_from(first)
+            learner.begin_from(ours)
     boards = [(go.sized(lines).using(ENCODER), share, teacher_of[lines].make) for lines, share in args.sizes]
     settings_used = {
         "teachers": {lines: teacher.about for lines, teacher in teacher_of.items()},
