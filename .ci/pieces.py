@@ -34,7 +34,7 @@ LOOKS = {
     "stroke-linecap": {"round": "", "butt": "butt"},
     "stroke-linejoin": {"round": "", "miter": "miter"},
 }  # classes of board.css, which gives both colours theirs
-SAME = "BNP"  # white men with the outlines of the black ones
+SAME = "BNP"  # white pieces with the outlines of the black ones
 OUT = Path(__file__).resolve().parent.parent / "protocols" / "page" / "web" / "board" / "pieces.js"
 HEAD = """\
 // Outlines of the pieces, made by .ci/pieces.py: of chessmen [classes, path, transform].

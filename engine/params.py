@@ -145,9 +145,9 @@ class EngineOptions:
         "", "Opening book: Polyglot (.bin) in chess, YaneuraOu (.db) or Apery (.bin) in shogi; empty = none."
     )
     syzygy_path: str = setting(
-        "", "Folders of Syzygy endgame tables, separated as in PATH; up to four men need none, their tables are inside."
+        "", "Folders of Syzygy endgame tables, separated as in PATH; the tables of up to four pieces are inside."
     )
-    syzygy_probe_limit: int = setting(7, "Look up positions of at most so many men; 0 = none.", 0, 7)
+    syzygy_probe_limit: int = setting(7, "Look up positions of at most so many pieces; 0 = none.", 0, 7)
     syzygy_50_move_rule: bool = setting(True, "Count a win that the fifty-move rule spoils as a draw.")
     best_book_move: bool = setting(False, "Always play the book's most frequent move, not a random one.")
     resign_cp: int | None = setting(

@@ -13,7 +13,7 @@ from .capabilities import Tablebase
 from .outcome import DRAW, LOSS
 
 NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
-_NEAR = 3  # men more than the tables have, so that leaves of the search may be found in them
+_NEAR = 3  # pieces more than the tables have, so that leaves of the search may be found in them
 
 
 class Databases:

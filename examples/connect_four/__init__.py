@@ -41,7 +41,7 @@ class ConnectFour(Game):
         pieces = [sum(1 << bit for cell, bit in cells if cell == piece) for piece in "xo"]
         both, turn = pieces[0] | pieces[1], pieces[0].bit_count() - pieces[1].bit_count()
         if turn not in (0, 1) or any((both >> 7 * c & 63) + 1 & both >> 7 * c & 63 for c in range(COLUMNS)):
-            raise PositionError(f"{text[:60]!r} cannot arise: x begins, both move in turn, and men fall to the bottom")
+            raise PositionError(f"{text[:60]!r} cannot arise: x begins, both move in turn, pieces fall to the bottom")
         line = self.initial()
         line[0]["pieces"], line[0]["ply"], line[0]["turn"] = pieces, both.bit_count(), turn
         return line, []

@@ -72,7 +72,7 @@ def make(s, d, move):
 
 @device
 def encode_row(work, states, newest, oldest, history, out, row):
-    """Write the planes of states[newest] to out[row]: the mover's men, the opponent's; the top row first."""
+    """Write the planes of states[newest] to out[row]: the mover's pieces, the opponent's; the top row first."""
     s = states[newest]
     for r in range(ROWS):
         for column in range(COLUMNS):

@@ -46,7 +46,7 @@ def make(s, d, move):
 
 @device
 def encode_row(work, states, newest, oldest, history, out, row):
-    """Write the planes of states[newest] to out[row]: the mover's men, the opponent's."""
+    """Write the planes of states[newest] to out[row]: the mover's pieces, the opponent's."""
     s = states[newest]
     for cell in range(9):
         out[row, cell] = (s.pieces[s.turn] >> cell) & 1

@@ -284,11 +284,11 @@ class Lc0Graph:
             t, width = node("Concat", [t, spread], "squares.placed", axis=2), PLANES + _SQUARES
         elif new:
             limits = [self.graph.shape(*bounds) for bounds in ((0,), (_PIECE_PLANES,), (2,))]
-            pieces = self.reshape(node("Slice", [t, *limits], "men"), "men.flat", -1, _SQUARES * _PIECE_PLANES)
-            seen, size = self.dense(pieces, weights, "ip_emb_preproc", _SQUARES * _PIECE_PLANES, "men.dense")
+            pieces = self.reshape(node("Slice", [t, *limits], "pieces"), "pieces.flat", -1, _SQUARES * _PIECE_PLANES)
+            seen, size = self.dense(pieces, weights, "ip_emb_preproc", _SQUARES * _PIECE_PLANES, "pieces.dense")
             if size % _SQUARES:
                 raise NetError("this Lc0 net is damaged: its embedding does not fit the board")
-            seen = self.reshape(seen, "men.squares", -1, _SQUARES, size // _SQUARES)
+            seen = self.reshape(seen, "pieces.squares", -1, _SQUARES, size // _SQUARES)
             t, width = node("Concat", [t, seen], "squares.placed", axis=2), PLANES + size // _SQUARES
         t, width = self.dense(t, weights, "ip_emb", width, "embedding")
         self.width = width

@@ -88,7 +88,7 @@ def _uci(load: Callable[[], Choose]) -> None:
         sys.stdout.flush()
 
 
-# ---- alpha-beta: a man in an open line counts 1, two 4, three 16
+# ---- alpha-beta: a piece in an open line counts 1, two 4, three 16
 
 CELLS = [(c, r) for c in range(COLUMNS) for r in range(ROWS)]
 LINES = [

@@ -42,7 +42,7 @@ def _list_checks(s, moves, row, legal):
 
 @device
 def _screens(s, ours, enemy, king):
-    """Own men that stand alone between an own slider and the enemy king."""
+    """Own pieces that stand alone between an own slider and the enemy king."""
     result = NONE
     occupied = ours | enemy
     sliders = rook_attacks(king, NONE) & (s.rooks | s.queens) & ours

@@ -13,7 +13,7 @@ from .rules import piece_at
 from .state import BLACK, WHITE
 
 LOSES, EVEN, WINS = 0, 1, 2
-_VALUES = np.array([1, 3, 3, 5, 9, 100], np.int64)  # pawns, by kind of man; nobody takes the king
+_VALUES = np.array([1, 3, 3, 5, 9, 100], np.int64)  # pawns, by kind of piece; nobody takes the king
 
 
 @device

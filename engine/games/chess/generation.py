@@ -37,7 +37,7 @@ _RANK_6, _RANK_8 = np.uint64(0xFF << 40), np.uint64(0xFF << 56)
 
 
 class Aim(NamedTuple):
-    """Which moves are wanted: those to squares that depend on the man, and some others.
+    """Which moves are wanted: those to squares that depend on the piece, and some others.
 
     Promotions, castling and taking en passant are always among them.
     """
@@ -46,12 +46,12 @@ class Aim(NamedTuple):
     knight: np.uint64
     diagonal: np.uint64  # bishops and queens
     straight: np.uint64  # rooks and queens
-    free: np.uint64  # men whose moves are wanted wherever they go
+    free: np.uint64  # pieces whose moves are wanted wherever they go
 
 
 @device
 def sides(s):
-    """Own and enemy men of the side to move."""
+    """Own and enemy pieces of the side to move."""
     if s.turn == WHITE:
         return s.white, s.black
     return s.black, s.white
@@ -59,7 +59,7 @@ def sides(s):
 
 @device
 def _attacked_by(s, square, enemy, colour, occupied):
-    """Whether a man in ``enemy`` attacks a square of ``colour``, the other side, given the occupied squares."""
+    """Whether a piece in ``enemy`` attacks a square of ``colour``, the other side, given the occupied squares."""
     straight = (s.rooks | s.queens) & enemy
     diagonal = (s.bishops | s.queens) & enemy
     attackers = (
@@ -89,7 +89,7 @@ def enemy_in_check(s):
 def _pins_and_checks(s, ours, enemy, king):
     """(squares that end a check, diagonal pins, straight pins, number of checkers).
 
-    The first is ALL without a check and empty in double check. A pinned man may move along its pin only: the pins are
+    The first is ALL without a check and empty in double check. A pinned piece may move along its pin only: the pins are
     the squares from the king to the pinner, which is included.
     """
     checkers = ((KNIGHT_ATTACKS[king] & s.knights) | (pawn_attacks(bit(king), s.turn) & s.pawns)) & enemy
@@ -168,7 +168,7 @@ def ep_is_legal(s):
 
 @device
 def _emit(moves, row, n, source, targets):
-    """Append the moves of one man to moves[row, n:]; with ``moves`` None only count."""
+    """Append the moves of one piece to moves[row, n:]; with ``moves`` None only count."""
     if moves is None:
         return n + popcount(targets)
     while targets:
@@ -203,7 +203,7 @@ def _shift(bits, delta):
 
 @device
 def _aimed(targets, aim, source, kind):
-    """Of a man's targets those that ``aim`` wants, all with None; kind: the squares that such men are to reach."""
+    """Of a piece's targets those that ``aim`` wants, all with None; kind: the squares that such pieces are to reach."""
     if aim is None or aim.free & bit(source):
         return targets
     return targets & kind

@@ -1,4 +1,4 @@
-"""The 4,672 actions of chess (Table S2): plane * 64 + the square the man is picked up from, seen by the mover.
+"""The 4,672 actions of chess (Table S2): plane * 64 + the square the piece is picked up from, seen by the mover.
 
 Planes 0..55 are queen moves, direction * 7 + distance - 1, directions N NE E SE S SW W NW; 56..63 knight moves,
 clockwise from two up and one right; 64..72 underpromotions, 64 + 3 * (knight, bishop, rook) + (straight, left, right).

@@ -183,7 +183,7 @@ def format_fen(state: State) -> str:
 
 
 def _letters(state: State) -> list[str]:
-    """The letter of the man on each square, "." where there is none."""
+    """The letter of the piece on each square, "." where there is none."""
     letters, white = ["."] * 64, int(state["white"])
     for piece, name in enumerate(PIECES):
         left = int(state[name])

@@ -16,7 +16,7 @@ _QUEEN = 4  # a promotion to it, as moves write it
 
 @device
 def _gain(s, move, checked):
-    """By the man that a move takes, then by the taker."""
+    """By the piece that a move takes, then by the taker."""
     target = np.int64((move >> 6) & 63)
     taker = piece_at(s, np.int64(move & 63))
     if sides(s)[1] & bit(target):

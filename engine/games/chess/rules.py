@@ -43,7 +43,7 @@ def _piece_key(colour, piece, square):
 
 @device
 def _moved(board, source, target):
-    """A kind's bitboard after a man moved from source to target and captured there."""
+    """A kind's bitboard after a piece moved from source to target and captured there."""
     present = (board >> np.uint64(source)) & _1
     return (board & ~(bit(source) | bit(target))) | (present << np.uint64(target))
 

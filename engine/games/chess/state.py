@@ -21,7 +21,7 @@ STATE = np.dtype(
         ("kings", "u8"),
         ("white", "u8"),
         ("black", "u8"),
-        ("key", "u8"),  # Zobrist key of men, side to move, castling rights and en-passant file
+        ("key", "u8"),  # Zobrist key of pieces, side to move, castling rights and en-passant file
         ("castling", "u8"),  # rooks that may still castle
         ("rule50", "u2"),  # plies since the last capture or pawn move
         ("ply", "u2"),  # plies since the game's start, saturating

@@ -1,4 +1,4 @@
-"""Syzygy endgame tables, read by python-chess: how positions with few men end with best play.
+"""Syzygy endgame tables, read by python-chess: how positions with few pieces end with best play.
 
 WDL tables tell the outcome right after a capture or a pawn move, with the fifty-move rule; DTZ tables the plies to the
 next one, by which won positions are won and not only kept.
@@ -20,7 +20,7 @@ from .notation import format_fen, format_uci
 from .state import PIECES, WHITE
 
 State = NDArray[np.void]
-BUNDLED_TABLES = Path(__file__).parent / "tables"  # three and four men
+BUNDLED_TABLES = Path(__file__).parent / "tables"  # three and four pieces
 
 
 class SyzygyTables(Tablebase):

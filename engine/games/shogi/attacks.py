@@ -171,7 +171,7 @@ def lance_attacks(square, side, occupied):
 
 @device
 def reach(piece, side, square, occupied):
-    """Squares that a man (1 .. 14) of a side attacks, blockers of either side included."""
+    """Squares that a piece (1 .. 14) of a side attacks, blockers of either side included."""
     if piece == PAWN:
         return side_lookup(PAWN_STEPS, side, square)
     if piece == LANCE:

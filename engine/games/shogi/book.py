@@ -111,7 +111,7 @@ def apery_key(state: State) -> int:
 
 @cache
 def _apery_keys() -> tuple[list[int], list[int], int]:
-    """Keys [31 men * 81 squares], [7 kinds * 19 numbers] and of white to move: the first numbers of mt19937_64."""
+    """Keys [31 pieces * 81 squares], [7 kinds * 19 numbers] and of white to move: the first numbers of mt19937_64."""
     numbers = _mt19937_64(31 * SQUARES + 7 * 19 + 1)
     return numbers[: 31 * SQUARES], numbers[31 * SQUARES : -1], numbers[-1]
 

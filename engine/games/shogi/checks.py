@@ -85,9 +85,9 @@ def screens_of(s, side, target, occupied):
 
 @device
 def _keep_checks(s, moves, row, n, end, screens):
-    """Keep those of moves[row, n:end] that give check, by the moved man or by one behind it; returns the new end.
+    """Keep those of moves[row, n:end] that give check, by the moved piece or by one behind it; returns the new end.
 
-    screens: the own men that stand alone between an own slider and the enemy king.
+    screens: the own pieces that stand alone between an own slider and the enemy king.
     """
     us = np.int64(s.turn)
     occupied, target = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1), np.int64(s.kings[1 - us])
@@ -99,7 +99,7 @@ def _keep_checks(s, moves, row, n, end, screens):
             moved = origin - DROPS + 1
         else:
             moved = np.int64(s.board[origin] & 15) + (PROMOTED if move & PROMOTES else 0)
-        if moved != piece or origin != source:  # moves of one man follow each other
+        if moved != piece or origin != source:  # moves of one piece follow each other
             source, piece = origin, moved
             requested = reach(piece, 1 - us, target, occupied)
             if origin < DROPS and screens & bit(source):

@@ -28,7 +28,7 @@ from .state import (
 _PIECES_TO_DECLARE = 10
 _POINTS = (28, 27)  # needed by black and white under the 27-point rule
 _POINTS_OF_24 = 31  # needed to win under the 24-point rule
-_ALL_POINTS = 54  # of both sides' men in a game without handicap
+_ALL_POINTS = 54  # of both sides' pieces in a game without handicap
 _GOALS = (36, 44)  # 5a and 5i, where the other king begins: squares of a try by black and white
 
 
@@ -44,7 +44,7 @@ def count_checks(s, d):
 def count_earlier(states, keys, i, oldest):
     """Set states[i].repetitions and .loop by its earlier occurrences in states[oldest:i]; keys u8[N] are the states'.
 
-    All the way back: captured men return to the board in shogi, so no move makes what came before it unreachable.
+    All the way back: captured pieces return to the board in shogi, so no move makes what came before it unreachable.
     """
     s = states[i]
     s.repetitions = 0
@@ -112,10 +112,10 @@ def _handicap(s):
 def can_declare(s):
     """Whether the side to move may win by declaring its king entered, under the rule that the position carries.
 
-    Its king stands in the enemy's camp and is not in check, with ten of its men or more; rooks, bishops and what they
-    promote to count 5 points, other men 1, those in the camp and in hand: 28 for black and 27 for white, or 31 under
-    the 24-point rule (24 to 30 points are a draw by agreement there, not a win). The rules for handicap games credit
-    white with the points of the pieces that are not there.
+    Its king stands in the enemy's camp and is not in check, with ten of its pieces or more; rooks, bishops and what
+    they promote to count 5 points, other pieces 1, those in the camp and in hand: 28 for black and 27 for white, or 31
+    under the 24-point rule (24 to 30 points are a draw by agreement there, not a win). The rules for handicap games
+    credit white with the points of the pieces that are not there.
     """
     us = np.int64(s.turn)
     rule = s.declaration

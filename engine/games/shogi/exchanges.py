@@ -10,7 +10,7 @@ from .rules import DROPS, PROMOTES, attackers
 from .state import BLACK_PIECES, KING, PROMOTED
 
 LOSES, EVEN, WINS = 0, 1, 2
-# In pawns, by man on the board (of an empty square nothing); nobody takes the king.
+# In pawns, by piece on the board (of an empty square nothing); nobody takes the king.
 VALUES = np.array([0, 1, 3, 4, 5, 8, 10, 6, 100, 5, 5, 5, 6, 11, 13], np.int64)
 
 
@@ -61,13 +61,13 @@ def exchange(s, move):
 
 @device
 def _takers(s, target, side, occupied):
-    """The men of a side that may take on the target; men that have taken already are no longer ``occupied``."""
+    """The pieces of a side that may take on the target; pieces that have taken already are no longer ``occupied``."""
     return attackers(s, target, side, occupied) & occupied & ~bit(target)
 
 
 @device
 def _reaches(s, target, occupied, ahead, moved):
-    """Whether the mover, ``ahead`` by so much with a man worth ``moved`` on the target, is not behind at the end."""
+    """Whether the mover, ``ahead`` by so much with a piece worth ``moved`` on the target, is not behind at the end."""
     side = 1 - np.int64(s.turn)  # to take
     stake = moved - ahead  # what it gains if nobody takes back
     if stake <= 0:
@@ -90,7 +90,7 @@ def _reaches(s, target, occupied, ahead, moved):
 
 @device
 def _least(s, pieces):
-    """(square, man) of the least valuable of some men."""
+    """(square, piece) of the least valuable of some pieces."""
     square, best = np.int64(0), np.int64(KING)
     while pieces:
         other, pieces = first(pieces)

@@ -2,7 +2,7 @@
 
 Planes 0..63 are queen moves, direction * 8 + distance - 1, directions N NE E SE S SW W NW with N forward and E to the
 mover's right (towards file 1 for black); 64, 65 the knight's moves to the right and to the left; 66..131 the same 66
-with promotion; 132..138 drops of pawn, lance, knight, silver, bishop, rook, gold. The square is the one the man is
+with promotion; 132..138 drops of pawn, lance, knight, silver, bishop, rook, gold. The square is the one the piece is
 picked up from, or where it is dropped, numbered as in :mod:`state`: 9 * (file - 1) + rank.
 """
 

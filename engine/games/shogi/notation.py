@@ -30,18 +30,18 @@ from .state import (
 )
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
-LETTERS = "PLNSBRGK"  # man - 1; white's in lower case
+LETTERS = "PLNSBRGK"  # piece - 1; white's in lower case
 _HAND_ORDER = "RBGSNLP"  # as SFEN writes hands
 _TOTALS = {"P": 18, "L": 4, "N": 4, "S": 4, "B": 2, "R": 2, "G": 4}
 _NAMES = ("pawn", "lance", "knight", "silver", "bishop", "rook", "gold", "king")
 _SIDES = ("black", "white")
-_FIELDS = {"men in hand": "-", "move number": "1"}  # may be missing
+_FIELDS = {"pieces in hand": "-", "move number": "1"}  # may be missing
 
 
 def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
     """State[1] of a SFEN (board, side to move, hands, number of the next move), and a note on what was added to it.
 
-    problem: the board may have two pawns on a file, and men that can never move, as some problems of mate have. The
+    problem: the board may have two pawns on a file, and pieces that can never move, as some problems of mate have. The
     27-point rule holds in it and no limit of plies. Errors: PositionError.
     """
     fields, notes = completed(text, "SFEN", _FIELDS)
@@ -67,7 +67,7 @@ def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
 
 
 def _parse_board(text: str) -> list[int]:
-    """The 81 men of a SFEN's first field, by square."""
+    """The 81 pieces of a SFEN's first field, by square."""
     ranks = text.split("/")
     if len(ranks) != 9:
         raise PositionError(f"a SFEN's board has 9 ranks, this one has {len(ranks)}: {quoted(text)}")
@@ -111,7 +111,7 @@ def _parse_hands(text: str) -> list[list[int]]:
 
 
 def _check_pieces(board: list[int], hands: list[list[int]], *, problem: bool) -> None:
-    """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
+    """Refuse too many pieces, a missing king, two pawns on a file, pieces that never move. Errors: PositionError."""
     for letter, total in _TOTALS.items():
         kind = LETTERS.index(letter)
         number = (
@@ -178,7 +178,7 @@ def parse_usi(state: State, text: str, legal: list[int]) -> int:
     source = DROPS + LETTERS.index(text[0]) if text[1] == "*" else _square(text[:2])
     move = _square(text[2:4]) + (source << 7) + PROMOTES * text.endswith("+")
     if move not in legal:
-        hint = "; the man must promote there" if move + PROMOTES in legal else ""
+        hint = "; the piece must promote there" if move + PROMOTES in legal else ""
         raise IllegalMoveError(f"{text} is not legal in {format_sfen(state)}{hint}")
     return move
 

@@ -1,4 +1,4 @@
-"""Shogi's quiescence: captures, and promotions that make a man worth more."""
+"""Shogi's quiescence: captures, and promotions that make a piece worth more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .state import PROMOTED
 
 @device
 def _gain(s, move, checked):
-    """By what a move gains in pawns, then by the man that it risks."""
+    """By what a move gains in pawns, then by the piece that it risks."""
     source = np.int64((move >> 7) & 127)
     if source >= DROPS:
         return 0 if checked else -1

@@ -72,7 +72,7 @@ PROMOTES = 1 << 14
 
 @device
 def attackers(s, square, side, occupied):
-    """The men of a side that attack a square, given the occupied squares."""
+    """The pieces of a side that attack a square, given the occupied squares."""
     other = 1 - side
     return (
         (side_lookup(PAWN_STEPS, other, square) & set_of(s, PAWNS))
@@ -132,9 +132,9 @@ def attacked_squares(s, side, occupied, king):
 
 @device
 def pins_and_checks(s, us, ours, enemy, king):
-    """(squares that end a check, pinned own men, number of checkers); the first is everything without a check.
+    """(squares that end a check, pinned own pieces, number of checkers); the first is everything without a check.
 
-    A pinned man may move along the line from the king through it only.
+    A pinned piece may move along the line from the king through it only.
     """
     checkers = (
         (side_lookup(PAWN_STEPS, us, king) & set_of(s, PAWNS))
@@ -178,7 +178,7 @@ def emit(moves, row, n, source, targets):
 
 @device
 def _emit_both(moves, row, n, source, targets, zone, dead):
-    """Append the moves of a man that may promote; it cannot stay as it is on the squares of ``dead``."""
+    """Append the moves of a piece that may promote; it cannot stay as it is on the squares of ``dead``."""
     promoting = targets if zone & bit(source) else targets & zone
     n = emit(moves, row, n, source + 128, promoting)  # shifted, 128 is PROMOTES
     return emit(moves, row, n, source, targets & ~dead)
@@ -198,7 +198,7 @@ def _emit_pawns(moves, row, n, targets, step, promotion):
 
 @device
 def board_moves(s, moves, row, n, occupied, evasions, pinned):
-    """Append the moves on the board of all men but the king."""
+    """Append the moves on the board of all pieces but the king."""
     us = np.int64(s.turn)
     ours, king = set_of(s, BLACK_PIECES + us), np.int64(s.kings[us])
     allowed = ~ours & evasions
@@ -314,7 +314,7 @@ def generate(s, moves, row):
 
 @device
 def _toggle(d, side, piece, square):
-    """Put a man (1 .. 14) of a side on the bitboards, or take it off; returns the change of the key."""
+    """Put a piece (1 .. 14) of a side on the bitboards, or take it off; returns the change of the key."""
     word, one = square >> 6, np.uint64(1) << np.uint64(square & 63)
     d.sets[SET_OF[piece], word] ^= one
     if piece >= PROMOTED + BISHOP:  # horses and dragons

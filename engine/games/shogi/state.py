@@ -3,7 +3,7 @@
 A square is 9 * (file - 1) + rank, files 1..9 and ranks a = 0 .. i = 8 as in USI: 1a = 0, 1i = 8, 2a = 9, 9i = 80. Black
 (sente) has its camp on ranks g, h, i and moves towards rank a. A bitboard is 81 bits in two u64 words, low word first.
 
-A man is 1 pawn, 2 lance, 3 knight, 4 silver, 5 bishop, 6 rook, 7 gold, 8 king, 9 .. 14 the promoted pawn, lance,
+A piece is 1 pawn, 2 lance, 3 knight, 4 silver, 5 bishop, 6 rook, 7 gold, 8 king, 9 .. 14 the promoted pawn, lance,
 knight, silver, bishop (horse) and rook (dragon); white's are 16 more; 0 is an empty square.
 """
 
@@ -18,9 +18,9 @@ BLACK, WHITE = 0, 1
 SQUARES = 81
 NOWHERE = SQUARES  # the square of a king that is missing, as the attacker's is in problems of mate
 PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING = range(1, 9)
-PROMOTED = 8  # added to a man by promotion
+PROMOTED = 8  # added to a piece by promotion
 KINDS = 14
-HELD = 7  # kinds of pieces that can be in hand, man - 1: pawn, lance, knight, silver, bishop, rook, gold
+HELD = 7  # kinds of pieces that can be in hand, piece - 1: pawn, lance, knight, silver, bishop, rook, gold
 
 # State.sets: who moves how, both sides together. GOLDS are all that move like one, STEPPERS kings, horses and dragons.
 PAWNS, LANCES, KNIGHTS, SILVERS, BISHOPS, ROOKS, GOLDS, STEPPERS, BLACK_PIECES, WHITE_PIECES = range(10)
@@ -48,7 +48,7 @@ STATE = np.dtype(
 
 State = NDArray[np.void]  # State[N]: structured arrays of STATE
 
-# The set that a man belongs to, [man]; horses and dragons are STEPPERS too. An empty square has none.
+# The set that a piece belongs to, [man]; horses and dragons are STEPPERS too. An empty square has none.
 SET_OF = np.array([-1, 0, 1, 2, 3, 4, 5, 6, 7, 6, 6, 6, 6, 4, 5], np.int8)
 
 _KEYS = random_keys(32 * SQUARES + 2 * HELD * 19 + 1)

@@ -4,7 +4,7 @@ Depth-first proof-number search (A. Nagai, "Df-pn algorithm for searching AND/OR
 attacker moves at the root (OR nodes), in shogi with checks only, the defender tries every legal move (AND nodes). pn
 and dn are the least numbers of leaves to prove for a mate, or to disprove for its absence. A node is searched until one
 of them reaches its threshold; thresholds are 1 + 1/4 times the runner-up's (Pawlewicz & Lew, "Improving depth-first
-pn-search: 1 + epsilon trick", 2007). Men dropped between checker and king count as one evasion as far as pn goes.
+pn-search: 1 + epsilon trick", 2007). Pieces dropped between checker and king count as one evasion as far as pn goes.
 
 A position that repeats on the path is no success for the attacker, who gave check all along. A proof cannot depend on
 that: in a shortest mate nothing repeats. A disproof can, and then holds only where it was found (the graph history
@@ -52,7 +52,7 @@ class Hunt(NamedTuple):
     make: Function  # (s, d, move): record d becomes what follows record s
     mated: Function  # (s) -> whether a side without a legal move is mated
     drawn: Function  # (s) -> whether the game ends there without a mate, as long as there are legal moves
-    dropped: Function  # (move) -> whether it drops a man
+    dropped: Function  # (move) -> whether it drops a piece
     key: Function  # (s, room) -> u8
     bounded: bool  # whether keys tell how many plies are left
 
@@ -77,7 +77,7 @@ CHILD = np.dtype(
         ("move", "u2"),
         ("plies", "u2"),  # to the mate, once pn is 0
         ("lean", "i2"),  # once dn is 0
-        ("drop", "u2"),  # 1: a man dropped in between
+        ("drop", "u2"),  # 1: a piece dropped in between
     ]
 )
 ENTRY = np.dtype(

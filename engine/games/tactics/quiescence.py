@@ -1,7 +1,7 @@
 """Quiescence: what an evaluation says of a position once the captures that lose nothing have been played.
 
-A static evaluation is wrong where a man hangs. So the side to move may take it as it is or go on: with the moves that a
-game counts as gains and that do not lose by static exchange, or, in check, with any move. A game gives its own rules.
+A static evaluation is wrong where a piece hangs. So the side to move may take it as it is or go on: with the moves that
+a game counts as gains and that do not lose by static exchange, or, in check, with any move. A game gives its own rules.
 """
 
 from __future__ import annotations

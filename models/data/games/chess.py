@@ -4,7 +4,7 @@ How they lie in files: :mod:`shards`.
 
 | field  | type  | meaning |
 |--------|-------|---------|
-| bb     | 8 u8  | bitboards: pawns knights bishops rooks queens kings, white men, black men; bit 0 = a1, 63 = h8 |
+| bb     | 8 u8  | bitboards: pawns knights bishops rooks queens kings, white, black; bit 0 = a1, 63 = h8 |
 | turn   | u1    | 1 = white to move, 0 = black |
 | castle | u1    | rights: 1 white short, 2 white long, 4 black short, 8 black long |
 | ep     | u1    | square passed over by a double pawn step just played (capturable or not), 255 = none |
@@ -76,7 +76,7 @@ def first_fault(records: Records) -> str:
         stand = (rook & ours) >> np.uint64(rook_square) & (king & ours) >> np.uint64(king_square) & np.uint64(1)
         castling |= (records["castle"] & bit > 0) & (stand == 0)
     checks: list[tuple[str, Any]] = [
-        ("men overlap", (white & black != 0) | (union != white | black) | (count != np.bitwise_count(union))),
+        ("pieces overlap", (white & black != 0) | (union != white | black) | (count != np.bitwise_count(union))),
         ("there is not one king a side", (np.bitwise_count(king & white) != 1) | (np.bitwise_count(king & black) != 1)),
         ("a pawn stands on the first or last rank", kinds[:, 0] & edge_ranks != 0),
         ("the side to move is unknown", records["turn"] > 1),

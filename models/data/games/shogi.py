@@ -1,12 +1,12 @@
 """Labelled shogi records, 146 bytes a position, for ``az-engine train --game shogi --supervised``.
 
 How they lie in files: :mod:`shards`. Board and moves are absolute (not turned for the mover), in the engine's numbers:
-a square is 9 * (file - 1) + rank with rank a = 0; men and moves are those of ``engine/games/shogi`` (and the 16-bit
+a square is 9 * (file - 1) + rank with rank a = 0; pieces and moves are those of ``engine/games/shogi`` (and the 16-bit
 moves of cshogi). Only the order of the hands differs: pawn, lance, knight, silver, gold, bishop, rook.
 
 | field  | type  | meaning |
 |--------|-------|---------|
-| board  | 81 u1 | the man on each square, 0 = none, white's + 16 |
+| board  | 81 u1 | the piece on each square, 0 = none, white's + 16 |
 | hand   | 14 u1 | numbers in black's hand, P L N S G B R, then in white's |
 | turn   | u1    | 0 = black to move, 1 = white |
 | ply    | u2    | plies since the start position |
@@ -83,7 +83,7 @@ def first_fault(records: Records) -> str:
     moves = np.column_stack([np.where(used, records["mv"], records["mv"][:, :1]), records["played"]])
     off_board = ((moves & 127 > _LAST_SQUARE) | (moves >> 7 & 127 > _LAST_SOURCE) | (moves >> 15 > 0)).any(axis=1)
     checks: list[tuple[str, Any]] = [
-        ("there is an unknown man on the board", ((board > 30) | (piece == 15) | (board == 16)).any(axis=1)),
+        ("there is an unknown piece on the board", ((board > 30) | (piece == 15) | (board == 16)).any(axis=1)),
         ("there is not one king a side", ((board == _KING).sum(1) != 1) | ((board == _KING + 16).sum(1) != 1)),
         ("there are more pieces than in a shogi set", in_set),
         ("the side to move is unknown", records["turn"] > 1),

@@ -5,7 +5,7 @@ multiply one half by the other. A small net, one for every bucket of like number
 of the value's products; a move's logit is the product of its row and the policy's products. The kernels of
 :mod:`kernels` gather and scatter the first layers and the rows: a position touches some thirty rows of thousands.
 
-What features share that are alike (chess: a man on a square, attacked or not) is learned by itself, and each has its
+What features share that are alike (chess: a piece on a square, attacked or not) is learned by itself, and each has its
 own part beside it; likewise for the rows of a move. :meth:`SparseNetwork.after_step` holds the weights to what the
 integers of the exported file can say.
 """

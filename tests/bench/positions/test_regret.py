@@ -61,7 +61,7 @@ def points(fen: str) -> float:
 
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
-    """A call that compares two players in the games of PGN by counting their men."""
+    """A call that compares two players in the games of PGN by counting their pieces."""
     (tmp_path / "games.pgn").write_text(PGN)
     (tmp_path / "judge.py").write_text(JUDGE.format(folder=str(Path(__file__).parent)))
     judge = f"cmd='{sys.executable} {tmp_path / 'judge.py'}' name=counter nodes=1"

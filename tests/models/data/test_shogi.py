@@ -127,9 +127,9 @@ def changed(**fields: object) -> Records:
     ("records", "text"),
     [
         (changed(board=0), "one king a side"),
-        (changed(board=[8, 24, 15, *[0] * 78]), "unknown man"),
-        (changed(board=[8, 24, 16, *[0] * 78]), "unknown man"),
-        (changed(board=[8, 24, 31, *[0] * 78]), "unknown man"),
+        (changed(board=[8, 24, 15, *[0] * 78]), "unknown piece"),
+        (changed(board=[8, 24, 16, *[0] * 78]), "unknown piece"),
+        (changed(board=[8, 24, 31, *[0] * 78]), "unknown piece"),
         (changed(board=[8, 24, 6, 22, 14, *[0] * 76]), "more pieces"),
         (changed(hand=[19, *[0] * 13]), "more pieces"),
         (changed(hand=255), "more pieces"),

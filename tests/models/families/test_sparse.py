@@ -73,7 +73,7 @@ def random_network(seed: int = 1, wider: int = 2, buckets: int = 1) -> SparseNet
 
 
 def positions(count: int, seed: int) -> NDArray[np.uint8]:
-    """Planes of random games, of which a random number of men was taken off the board: all, sometimes."""
+    """Planes of random games, of which a random number of pieces was taken off the board: all, sometimes."""
     planes = random_planes(SPARSE, count, seed)
     lists = planes.reshape(count, 2, -1)
     men = (lists != 0).any(1).sum(1)

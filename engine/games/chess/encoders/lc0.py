@@ -93,7 +93,7 @@ def _repeated(states, at, oldest):
 
 @device
 def _set_pieces(s, pawns, ours, enemy, flip, base, out, row):
-    """Twelve planes of men from plane ``base`` on."""
+    """Twelve planes of pieces from plane ``base`` on."""
     for side in range(2):
         pieces = ours if side == 0 else enemy
         plane = base + 6 * side

@@ -1,7 +1,7 @@
 """Chess as sparse nets see it: 3,072 features and 5,574 rows of moves, from the mover's side of the board.
 
 For black the board is turned upside down, and where the mover's king then stands on the files e to h it is mirrored, so
-that this king is always on a to d. A feature is a man on a square and its safety:
+that this king is always on a to d. A feature is a piece on a square and its safety:
 ((defended * 2 + attacked) * 2 + enemy's) * 384 + kind * 64 + square, kinds P N B R Q K, "attacked" by the other side.
 A move's row is its pair of squares (those that a queen's or knight's move joins, then the promotions but to a queen)
 times three, plus what it loses or wins in the exchange that follows, see :mod:`exchanges`.
@@ -58,7 +58,7 @@ def _turning(s):
 
 @device
 def _attacked(s, pieces, colour, occupied):
-    """All squares that men of a colour attack."""
+    """All squares that pieces of a colour attack."""
     queens = s.queens & pieces
     return (
         slider_attacks((s.bishops & pieces) | queens, (s.rooks & pieces) | queens, occupied)

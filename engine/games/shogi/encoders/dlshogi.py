@@ -1,12 +1,13 @@
 """Shogi as dlshogi's nets see it: planes u1[119, 9, 9] (or u1[181, 9, 9]) and 2,187 actions; no history.
 
 Squares are numbered as in :mod:`state`, and the board is turned round for white. The first 62 planes are dlshogi's
-input1: for the side to move and then its opponent, its 14 kinds of men, what each kind attacks, and the squares that it
-attacks at least once, twice, three times. The rest are its input2, planes all 0 or all 1: both hands as thermometers
+input1: for the side to move and then its opponent, its 14 kinds of pieces, what each kind attacks, and the squares that
+it attacks at least once, twice, three times. The rest are its input2, planes all 0 or all 1: both hands as thermometers
 and a check; "dlshogi-119" adds how near each side is to declaring that its king has entered.
 
-An action is 81 * d + the destination: d is the direction of the move and whether it promotes, or the man dropped. Names
-and order follow dlshogi's own (https://github.com/TadaoYamaoka/DeepLearningShogi), so that its nets can be used as is.
+An action is 81 * d + the destination: d is the direction of the move and whether it promotes, or the piece dropped.
+Names and order follow dlshogi's own (https://github.com/TadaoYamaoka/DeepLearningShogi), so that its nets can be used
+as is.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _HAND_MOST = np.array([8, 4, 4, 4, 4, 2, 2], np.int64)  # the planes of each, in
 _HAND = 28
 _CHECK = INPUT1 + 2 * _HAND
 _ENTERING = _CHECK + 1
-_PIECES, _POINTS = 10, 20  # planes for the men and points that are still wanted
+_PIECES, _POINTS = 10, 20  # planes for the pieces and points that are still wanted
 _ENTERING_SIDE = 1 + _PIECES + _POINTS
 PLANES, PLANES_ENTERING = _ENTERING, _ENTERING + 2 * _ENTERING_SIDE
 _NEEDED = (28, 27)  # points to declare with, black and white
@@ -44,7 +45,7 @@ _PROMOTING, _DROP = 10, 20
 
 @device
 def _encode_pieces(s, side, base, turned, out, row):
-    """The men of a side and what they attack, from plane ``base`` on."""
+    """The pieces of a side and what they attack, from plane ``base`` on."""
     occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     pieces = set_of(s, BLACK_PIECES + side)
     counts = (base + 2 * KINDS) * SQUARES
@@ -66,7 +67,7 @@ def _encode_pieces(s, side, base, turned, out, row):
 
 @device
 def _encode_entering(s, side, base, out, row):
-    """How near a side is to a declaration: its king in the camp, men and points wanted, if any."""
+    """How near a side is to a declaration: its king in the camp, pieces and points wanted, if any."""
     zone = lookup(ZONES, side)
     pieces = zone & set_of(s, BLACK_PIECES + side)
     king = zone & bit(np.int64(s.kings[side]))

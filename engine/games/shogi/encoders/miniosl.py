@@ -3,16 +3,16 @@
 A plane is indexed [rank, file - 1] and turned round when white is to move; "own" is the side to move now, in every
 plane. A plane's numbers are 36 times those that the net wants.
 
-0..29 the men, 30..43 both hands, 44..57 how far lances, bishops, rooks and kings see, the first three also behind the
-first man in their way; 58, 59 pawns in hand up to 4; 60 whether white is to move; 61 what gives check; 62, 63 how the
-opponent would mate at once and what its man attacks then. Then 16 planes for each of the last 7 moves, latest first:
-where it went, its way, what the taken man had attacked; of the position before it the mover's king, what gave check,
-the threatened mate (2 planes) and where men stood (2); of the position after it the taking of the moved man by the only
-one that can, and the mate that follows upon it (3), whose men's attacks changed (2), and attacks on each square (2).
-A man's number says which of several is looked at first. Which squares and numbers there are follows from miniosl 0.1.6
-(https://github.com/tkaneko/miniosl), so that its nets can be used as they are.
+0..29 the pieces, 30..43 both hands, 44..57 how far lances, bishops, rooks and kings see, the first three also behind
+the first piece in their way; 58, 59 pawns in hand up to 4; 60 whether white is to move; 61 what gives check; 62, 63 how
+the opponent would mate at once and what its piece attacks then. Then 16 planes for each of the last 7 moves, latest
+first: where it went, its way, what the taken piece had attacked; of the position before it the mover's king, what gave
+check, the threatened mate (2 planes) and where pieces stood (2); of the position after it the taking of the moved piece
+by the only one that can, and the mate that follows upon it (3), whose pieces' attacks changed (2), and attacks on each
+square (2). A piece's number says which of several is looked at first. Which squares and numbers there are follows from
+miniosl 0.1.6 (https://github.com/tkaneko/miniosl), so that its nets can be used as they are.
 
-An action is 81 * d + the destination (9 * rank + file - 1): d is the man dropped, or the direction and the promotion.
+An action is 81 * d + the destination (9 * rank + file - 1): d is the piece dropped, or the direction and the promotion.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ NUM_ACTIONS = 27 * SQUARES
 _EMPTY, _ALL, _HANDS, _FAR, _PAWNS, _TURNED, _CHECK, _THREAT = 14, 15, 30, 44, 58, 60, 61, 62
 _TO, _WAY, _TAKEN, _KING, _CHECKED, _THREATENED, _PIECES, _RETAKEN, _CHANGED, _COUNTS = 0, 1, 2, 3, 4, 5, 7, 9, 12, 14
 
-# miniosl's order of men: two that are none, +P +L +N +S +B +R K G P L N S B R; by man, 1 pawn .. 14 dragon
+# miniosl's order of pieces: two that are none, +P +L +N +S +B +R K G P L N S B R; by piece, 1 pawn .. 14 dragon
 _RANK_OF_PIECE = np.array([0, 10, 11, 12, 13, 14, 15, 9, 8, 2, 3, 4, 5, 6, 7], np.int64)
 _IN_HAND = np.array([ROOK, BISHOP, GOLD, SILVER, KNIGHT, LANCE, PAWN], np.int64)  # the order of the hands' planes
 _UNIT = np.array([18, 18, 9, 9, 9, 9, 2], np.int64)  # ONE over all there are of it, in that order
@@ -84,7 +84,7 @@ _PAWN_UNIT, _COUNT_UNIT, _MOST = 9, 9, 4
 _CELL = np.array([9 * (square % 9) + square // 9 for square in range(SQUARES)], np.int64)  # where a plane has it
 _DIRECTION = np.append(np.argsort(ORDER), (8, 9))  # miniosl's, by the direction of moves.py
 _PROMOTING, _MOVES = 10, 7
-_DROPPED = np.array([1, 2, 3, 4, 5, 6, 0], np.int64)  # by kind of the man in hand
+_DROPPED = np.array([1, 2, 3, 4, 5, 6, 0], np.int64)  # by kind of the piece in hand
 _FIRST_NUMBER = np.array([0, 32, 18, 22, 36, 38, 26, 30], np.int64)  # of pawns, lances .. golds, kings
 
 
@@ -109,13 +109,13 @@ _START_BOARD, _START_NUMBERS = _start_pieces()
 
 @device
 def _kind_of(piece):
-    """0 pawn .. 6 gold, 7 king: what a man is in hand."""
+    """0 pawn .. 6 gold, 7 king: what a piece is in hand."""
     return (piece - PROMOTED if piece > KING else piece) - 1
 
 
 @device
 def _number_pieces(s, numbers, held):
-    """Number the men of a game's first position: numbers u1[81], by square; held u8[2, HELD], a bit each by kind."""
+    """Number the pieces of a game's first position: numbers u1[81], by square; held u8[2, HELD], a bit each by kind."""
     known = True
     for square in range(SQUARES):
         numbers[square] = _START_NUMBERS[square]
@@ -153,7 +153,7 @@ def _moved(s, d):
 
 @device
 def _renumber(s, d, numbers, held):
-    """Follow the men from one position to the next: a dropped one is the first of its kind in hand."""
+    """Follow the pieces from one position to the next: a dropped one is the first of its kind in hand."""
     source, to = _moved(s, d)
     us = np.int64(s.turn)
     if source < 0:
@@ -186,7 +186,7 @@ def _way(piece, source, to):
 
 @device
 def _free_reach(s, piece, side, square):
-    """What a man attacks, as miniosl shows it: without own men that stop a slider, but with those one step away."""
+    """What a piece attacks, as miniosl shows it: own pieces stop no slider but one step away."""
     ours = set_of(s, BLACK_PIECES + side)
     occupied = ours | set_of(s, BLACK_PIECES + 1 - side)
     if piece in (LANCE, BISHOP, ROOK):
@@ -200,7 +200,7 @@ def _free_reach(s, piece, side, square):
 
 @device
 def _show_mate(s, side, move, way, attacked, turned, out, row):
-    """A mating move of a side on two planes: its squares, and what its man attacks."""
+    """A mating move of a side on two planes: its squares, and what its piece attacks."""
     to, source = move & 127, (move >> 7) & 127
     if source >= DROPS:
         piece, source = source - DROPS + 1, np.int64(-1)
@@ -230,7 +230,7 @@ def _encode_check(s, numbers, check, threat, turned, out, row):
 
 @device
 def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
-    """The man that just came to a square is taken by the only one that can, and a mate follows."""
+    """The piece that just came to a square is taken by the only one that can, and a mate follows."""
     us = np.int64(s.turn)
     takers = attackers(s, square, us, set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1))
     if not takers:
@@ -258,7 +258,7 @@ def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
 
 @device
 def _encode_counts(s, us, plane, turned, out, row):
-    """How often each square is attacked by own and by enemy men, at most 4."""
+    """How often each square is attacked by own and by enemy pieces, at most 4."""
     occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     for k in range(2):
         side = us if k == 0 else 1 - us
@@ -275,7 +275,7 @@ def _encode_counts(s, us, plane, turned, out, row):
 
 @device
 def _encode_move(s, d, space, us, plane, out, row):
-    """The move from one position to the next, on 16 planes; the men's numbers follow it."""
+    """The move from one position to the next, on 16 planes; the pieces' numbers follow it."""
     numbers, held, scratch = space
     turned = us == 1
     mover = np.int64(s.turn)
@@ -305,7 +305,7 @@ def _encode_move(s, d, space, us, plane, out, row):
 
 @device
 def _behind(square, seen, occupied, straight):
-    """The empty squares behind the first men that a slider sees."""
+    """The empty squares behind the first pieces that a slider sees."""
     result = nothing()
     pieces = seen & occupied
     while pieces:
@@ -356,7 +356,7 @@ def _encode_position(s, numbers, turned, out, row):
 def encode_row(states, newest, oldest, history, space, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[176 * 81]).
 
-    space: u1[81], the numbers of the men by square, u8[2, HELD], those in hand, and State[1].
+    space: u1[81], the numbers of the pieces by square, u8[2, HELD], those in hand, and State[1].
     """
     numbers, held, _ = space
     for i in range(NUM_PLANES * SQUARES):
@@ -383,7 +383,7 @@ def action_of(s, move):
 
 @device
 def _key(work, states, newest, history, out, row):
-    """All that the planes show, in 64 bits, but for which of several men of a kind is looked at first."""
+    """All that the planes show, in 64 bits, but for which of several pieces of a kind is looked at first."""
     key = np.uint64(0)
     for t in range(min(history, newest + 1)):
         key = chain(key, states[newest - t].key)

@@ -1,11 +1,11 @@
 """The mate in one that miniosl's planes show: not every mate, and the first of several in miniosl's order.
 
-It looks at moves and drops next to the king and at knights, not at checks from afar or by a man that uncovers another,
-and judges by counting attacks. Its gaps are part of the planes; for correct mates
-see :mod:`mate`. Source: ImmediateCheckmate and King8Info of miniosl 0.1.6 (https://github.com/tkaneko/miniosl).
+It looks at moves and drops next to the king and at knights, not at checks from afar or by a piece that uncovers
+another, and judges by counting attacks. Its gaps are part of the planes; for correct mates see :mod:`mate`. Source:
+ImmediateCheckmate and King8Info of miniosl 0.1.6 (https://github.com/tkaneko/miniosl).
 
-A direction is miniosl's, 0..7: UL U UR L R DL D DR as the mating side sees it; it is the one in which the man that
-gives check looks at the king. Men are tried in the order of their numbers, u1[81] by square, see :mod:`miniosl`.
+A direction is miniosl's, 0..7: UL U UR L R DL D DR as the mating side sees it; it is the one in which the piece that
+gives check looks at the king. Pieces are tried in the order of their numbers, u1[81] by square, see :mod:`miniosl`.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ ORDER = np.array([7, 0, 1, 6, 2, 5, 4, 3], np.int64)  # the compass of attacks.p
 _INDEX = np.argsort(ORDER)  # miniosl's direction, by the compass
 _UP = 1
 _DROPPED = np.array([GOLD, LANCE, SILVER, BISHOP, ROOK], np.int64)  # in the order of trying
-_CANNOT = 1 << 8  # in _UNTOUCHED: the man cannot give check from there
+_CANNOT = 1 << 8  # in _UNTOUCHED: the piece cannot give check from there
 
 Offset = tuple[int, int]  # files, ranks
 
 
 def _covered(piece: int) -> set[Offset]:
-    """The squares within two steps that a man of black's attacks on an empty board."""
+    """The squares within two steps that a piece of black's attacks on an empty board."""
     north, north_east, east, south_east, south, south_west, west, north_west = COMPASS
     gold = [north, north_east, north_west, east, west, south]
     near = {
@@ -87,7 +87,7 @@ def _steps() -> list[Offset]:
 
 
 def _untouched() -> NDArray[np.int64]:
-    """i8[man, direction]: the king's squares, as a mask of directions, that a man next to it does not attack."""
+    """i8[man, direction]: the king's squares, as a mask of directions, that a piece next to it does not attack."""
     table = np.full((KINDS + 1, 8), _CANNOT | 255, np.int64)
     for piece in range(1, KINDS + 1):
         covered = _covered(piece)
@@ -99,7 +99,7 @@ def _untouched() -> NDArray[np.int64]:
 
 
 def _shadowed() -> NDArray[np.int64]:
-    """i8[man, direction]: those of them that a man dropped there may hide from a slider behind it."""
+    """i8[man, direction]: those of them that a piece dropped there may hide from a slider behind it."""
     table = np.zeros((KINDS + 1, 8), np.int64)
     for piece in range(1, KINDS + 1):
         for d, (df, dr) in enumerate(_steps()):
@@ -153,13 +153,13 @@ _KNIGHTS_SQUARES = _knights_squares()
 
 @device
 def _next_to(square, d, side):
-    """The square from which a man of ``side`` looks at ``square`` in direction d; -1 off the board."""
+    """The square from which a piece of ``side`` looks at ``square`` in direction d; -1 off the board."""
     return np.int64(_NEIGHBOURS[SQUARES * (ORDER[d] ^ (4 - 4 * side)) + square])
 
 
 @device
 def foremost(numbers, pieces):
-    """The square of the man with the lowest number, and the rest of the men."""
+    """The square of the piece with the lowest number, and the rest of the pieces."""
     best, left = first(pieces)
     while left:
         square, left = first(left)
@@ -189,7 +189,7 @@ def _pusher(s, square, compass, occupied):
 def _around(s, side, king, ours, enemy, occupied, pinned):
     """Four masks of directions of the squares next to the king to mate.
 
-    Where it could go; what holds none of its own men; what the side attacks unguarded and may move to; the same if
+    Where it could go; what holds none of its own pieces; what the side attacks unguarded and may move to; the same if
     empty, for drops.
     """
     liberty, room, targets, drops = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -219,7 +219,7 @@ def _around(s, side, king, ours, enemy, occupied, pinned):
 
 @device
 def _backed(s, pieces, square, ours, occupied):
-    """Whether an own slider stands behind one of the men that attack a square, on the same line."""
+    """Whether an own slider stands behind one of the pieces that attack a square, on the same line."""
     while pieces:
         source, pieces = first(pieces)
         direction = np.int64(DIRECTIONS[SQUARES * source + square])
@@ -256,7 +256,7 @@ def _dragon_is_hidden(s, side, king, source, square, ours, enemy, occupied):
 
 @device
 def _holds(s, side, room, d, source, square, piece, screens):
-    """Whether the king has no square left when the man from ``source`` checks it from ``square`` as ``man``."""
+    """Whether the king has no square left when the piece from ``source`` checks it from ``square`` as ``man``."""
     ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
     king, occupied = np.int64(s.kings[1 - side]), ours | enemy
     if piece == PROMOTED + ROOK and _dragon_is_hidden(s, side, king, source, square, ours, enemy, occupied):
@@ -283,7 +283,7 @@ def _holds(s, side, room, d, source, square, piece, screens):
 
 @device
 def _by_neighbour(s, numbers, side, liberty, room, d, screens):
-    """A mate by a man that moves next to the king; -1 = none. ``screens``: men between a slider and the own king."""
+    """A mate by a piece that moves next to the king; -1 = none. ``screens``: between a slider and the own king."""
     ours, enemy = set_of(s, BLACK_PIECES + side), set_of(s, BLACK_PIECES + 1 - side)
     king, occupied = np.int64(s.kings[1 - side]), ours | enemy
     square = _next_to(king, d, side)
@@ -414,7 +414,7 @@ def _by_drop(s, side, king, liberty, room, drops, ours, occupied):
 def mate_in_one(s, numbers, side):
     """The move (i64, as in :mod:`rules`) by which ``side`` would mate the other king, were it its turn; -1 = none.
 
-    numbers u1[81]: those of the men, by square. The side's own king must not be in check.
+    numbers u1[81]: those of the pieces, by square. The side's own king must not be in check.
     """
     king = np.int64(s.kings[1 - side])
     if king == NOWHERE:

@@ -3,10 +3,10 @@
 A plane is indexed [file - 1, rank] as squares are numbered in :mod:`state`; when white is to move the board is turned
 by 180 degrees (square 80 - s), so that the mover always plays towards rank a.
 
-For each of the last 8 positions, newest first, 45 planes: the 14 kinds of men of the side to move in the order P L N S
-B R G K +P +L +N +S +B +R, the same 14 of its opponent, "occurred at least once, twice, three times before", the numbers
-of P L N S B R G in the hand of the side to move, and in its opponent's. Positions before the game's start are zero.
-Then plane 360, the colour (1 when black, the first player, is to move), and 361, the plies played.
+For each of the last 8 positions, newest first, 45 planes: the 14 kinds of pieces of the side to move in the order P L N
+S B R G K +P +L +N +S +B +R, the same 14 of its opponent, "occurred at least once, twice, three times before", the
+numbers of P L N S B R G in the hand of the side to move, and in its opponent's. Positions before the game's start are
+zero. Then plane 360, the colour (1 when black, the first player, is to move), and 361, the plies played.
 
 Numbers in hand and plies are plain numbers (plies stop at 255); the network scales them.
 """
@@ -35,7 +35,7 @@ _HAND_SCALE = (1 / 9, 1 / 2, 1 / 2, 1 / 2, 1, 1, 1 / 2)  # by kind: at most 18, 
 
 
 def plane_scale() -> NDArray[np.float32]:
-    """f4[C]: what a network multiplies each plane by, so that counts are about as large as men, and 2 at most."""
+    """f4[C]: what a network multiplies each plane by, so that counts are about as large as pieces, and 2 at most."""
     scale = np.ones(NUM_PLANES, np.float32)
     for t in range(HISTORY):
         hands = t * STEP_PLANES + _HAND_PLANE

@@ -2,10 +2,10 @@
 
 For white the board is turned round, and where the mover's king then stands on the files 6 to 9 it is mirrored, so that
 this king is always on 1 to 5. A piece is one feature. On the board it is
-(defended * 2 + attacked) * 2,344 + (enemy's * 14 + kind) * 81 + square, kinds as of men in :mod:`state`, "attacked" by
-the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81.
-A move's row is its number (pairs of squares that a move joins, the same with promotion, then drops) times three, plus
-what it loses or wins in the exchange that follows, see :mod:`exchanges`.
+(defended * 2 + attacked) * 2,344 + (enemy's * 14 + kind) * 81 + square, kinds as of pieces in :mod:`state`, "attacked"
+by the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81. A move's row is its
+number (pairs of squares that a move joins, the same with promotion, then drops) times three, plus what it loses or wins
+in the exchange that follows, see :mod:`exchanges`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Stockfish 15's evaluation net as a teacher: what a position is worth in microseconds, without the program.
 
 Its command ``export_net`` writes the file. The net is HalfKAv2_hm. Each side has 22,528 inputs: its king's place, one
-of 32, with the kind, colour and square of a man, mirrored so that the king is on the right half of the board. The
+of 32, with the kind, colour and square of a piece, mirrored so that the king is on the right half of the board. The
 inputs' rows add up to 1,024 sums of 16 bits. Clipped products of the sums' halves, 1,024 for both sides, go through
-layers of 16, 32 and 1, of which there are eight, for different numbers of men. A second sum of the inputs is added.
+layers of 16, 32 and 1, of which there are eight, for different numbers of pieces. A second sum of the inputs is added.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .numbers import NumberFile, no_net
 VERSION = 0x7AF32F20
 EXPECTED = "give what the command export_net of Stockfish 15 writes"
 SIDE_INPUTS, SUMS, STACKS = 22_528, 1024, 8
-_KINDS = 704  # inputs of one place of the king: 5 kinds of men of both colours and the kings, 64 squares each
+_KINDS = 704  # inputs of one place of the king: 5 kinds of pieces of both colours and the kings, 64 squares each
 _LAYER, _LAST = 16, 32  # outputs of the first layer, one of which goes straight to the end, and of the second
-_VALUES = np.array([0, 781, 825, 1276, 2538, 0], np.int64)  # Stockfish's, by kind of man, pawns and kings left out
+_VALUES = np.array([0, 781, 825, 1276, 2538, 0], np.int64)  # Stockfish's, by kind of piece, pawns and kings left out
 PAWN = 361  # its units to a pawn of 100 centipawns
 
 
@@ -76,7 +76,7 @@ def _towards_zero(a, b):
 
 @device
 def _list_pieces(s, pieces):
-    """List the men of a position; their number."""
+    """List the pieces of a position; their number."""
     kinds = (s.pawns, s.knights, s.bishops, s.rooks, s.queens, s.kings)
     n = 0
     for kind in range(6):
@@ -92,7 +92,7 @@ def _list_pieces(s, pieces):
 
 @device
 def _list_inputs(s, pieces, count, side, inputs):
-    """The inputs of ``side`` for all ``count`` men."""
+    """The inputs of ``side`` for all ``count`` pieces."""
     ours = s.black if side else s.white
     king = np.int64(lowest_bit(s.kings & ours))
     flip = (56 if side else 0) ^ (7 if king & 7 < 4 else 0)
@@ -106,7 +106,7 @@ def _list_inputs(s, pieces, count, side, inputs):
 
 @device
 def parts_of(net, s, space):
-    """(what the second sum says, what the layers say, number of men listed in space).
+    """(what the second sum says, what the layers say, number of pieces listed in space).
 
     The first two in 1/16 of Stockfish's units, for the side to move.
     """

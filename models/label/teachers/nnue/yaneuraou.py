@@ -1,9 +1,9 @@
 """Nets of shogi engines as YaneuraOu reads them (nn.bin): K+P or HalfKP, 256x2-32-32.
 
-Each side lists the men, kings left out, as it sees them: squares turned round for white, then own and the enemy's of a
-kind, all that move like a gold as golds; and each man in a hand. K+P adds both kings, HalfKP counts 1,548 numbers for
-each square of its own king. The inputs' rows add up to 256 sums of 16 bits a side. These go, clipped, through layers of
-32 and 32 to one value.
+Each side lists the pieces, kings left out, as it sees them: squares turned round for white, then own and the enemy's of
+a kind, all that move like a gold as golds; and each piece in a hand. K+P adds both kings, HalfKP counts 1,548 numbers
+for each square of its own king. The inputs' rows add up to 256 sums of 16 bits a side. These go, clipped, through
+layers of 32 and 32 to one value.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .numbers import NumberFile, no_net
 VERSION = 0x7AF32F16
 EXPECTED = "give the nn.bin of an engine of the type K+P or HalfKP with 256x2-32-32"
 SUMS, LAYER = 256, 32
-SQUARES, HELD, KING = 81, 7, 8  # of a position: squares, kinds in a hand, the king among the men
-PIECES = 1548  # inputs of men and hands
+SQUARES, HELD, KING = 81, 7, 8  # of a position: squares, kinds in a hand, the king among the pieces
+PIECES = 1548  # inputs of pieces and hands
 _INPUTS = {"K+P": PIECES + 2 * SQUARES, "HalfKP": PIECES * SQUARES}
 _MOST = 40  # inputs of a side
 _UNIT = 16  # of the last layer to one of the engine's units
 PAWN = 90  # its units to a pawn of 100 centipawns
 
-# Where the numbers of a kind begin: of men on the board by man, own and enemy's, 0 for the king, of men in hands.
+# Where the numbers of a kind begin: of pieces on the board by kind, own and enemy's, 0 for the king, of those in hands.
 _BOARD = np.zeros((15, 2), np.int64)
 for _order, _pieces in enumerate([(1,), (2,), (3,), (4,), (7, 9, 10, 11, 12), (5,), (13,), (6,), (14,)]):
     for _piece in _pieces:

@@ -101,7 +101,7 @@ def differences(match: Match, keys: dict[int, object]) -> list[str]:
 
 
 def random_start(rng: random.Random) -> chess.Board:
-    """A start position of either game, or a few men thrown on the board."""
+    """A start position of either game, or a few pieces thrown on the board."""
     kind = rng.random()
     if kind < 0.3:
         return chess.Board()

@@ -31,7 +31,7 @@ def slow_features(board: chess.Board) -> set[int]:
 
 
 def gain_of_taking(board: chess.Board, side: chess.Color, target: int) -> int:
-    """What a side gains that may take on a square, or not, always with its least valuable man."""
+    """What a side gains that may take on a square, or not, always with its least valuable piece."""
     men = [(VALUES[kind], square) for square in board.attackers(side, target) if (kind := board.piece_type_at(square))]
     taken = board.piece_type_at(target)
     assert taken is not None

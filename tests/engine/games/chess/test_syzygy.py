@@ -78,7 +78,7 @@ def test_outcomes_are_python_chesss(tables: chess.syzygy.Tablebase) -> None:
     "fen", ["8/8/8/8/8/2k5/8/K6R w - - 1 9", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "4k3/8/8/8/8/8/pp6/4K2R w - - 0 1"]
 )
 def test_what_tables_do_not_tell(fen: str) -> None:
-    """The clock has begun to run, a king may castle, there are too many men."""
+    """The clock has begun to run, a king may castle, there are too many pieces."""
     assert OWN.outcome(GAME.parse_position(fen)[0][-1]) is None
 
 

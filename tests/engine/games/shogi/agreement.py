@@ -157,7 +157,7 @@ def random_start(rng: random.Random) -> str:
 
 
 def thrown(rng: random.Random) -> str:
-    """A SFEN of random pieces, sometimes with a king in the enemy's camp among its men; it may be impossible."""
+    """A SFEN of random pieces, sometimes with a king in the enemy's camp among its pieces; it may be impossible."""
     men = [
         x
         for x, number in (("P", 18), ("L", 4), ("N", 4), ("S", 4), ("G", 4), ("B", 2), ("R", 2))

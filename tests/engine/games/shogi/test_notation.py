@@ -51,7 +51,7 @@ def test_accepted(text: str, sfen: str) -> None:
     assert GAME.format_position(line[-1]) == sfen
 
 
-@pytest.mark.parametrize(("given", "added"), [(2, "men in hand -, move number 1"), (3, "move number 1")])
+@pytest.mark.parametrize(("given", "added"), [(2, "pieces in hand -, move number 1"), (3, "move number 1")])
 def test_completed_with_a_note(given: int, added: str) -> None:
     line, notes = GAME.parse_position(" ".join(START.split()[:given]))
     assert notes == [f"the SFEN is completed: {added}"]
@@ -144,7 +144,7 @@ def test_huge_move_numbers_saturate() -> None:
         ("7nk/9/7S1/9/9/9/9/9/K8 b P 1", "P*1b", "not legal"),  # mate by a pawn drop
         ("7lk/7g1/8G/9/9/9/9/1B7/4K4 b P 1", "P*1b", "not legal"),  # likewise: its only capturer is pinned
         (f"{KINGS} b G 1", "G*5a", "not legal"),
-        ("4k4/4r4/9/9/9/9/9/4G4/4K4 b - 1", "5h4h", "not legal"),  # a pinned man
+        ("4k4/4r4/9/9/9/9/9/4G4/4K4 b - 1", "5h4h", "not legal"),  # a pinned piece
         ("4k4/4r4/9/9/9/9/9/9/4K4 b G 1", "G*9e", "not legal"),  # a check left standing
         ("4k4/9/9/G8/9/9/9/9/4K4 b - 1", "9d9c+", "not"),
         ("4k4/P8/9/9/9/9/9/9/4K4 b - 1", "9b9a", "must promote"),

@@ -79,7 +79,7 @@ def slow_features(board: shogi.Board) -> set[int]:
 
 
 def gain_of_taking(board: shogi.Board, side: int, target: int) -> int:
-    """What a side gains that may take on a square, or not, always with its least valuable man."""
+    """What a side gains that may take on a square, or not, always with its least valuable piece."""
     men = [(VALUES[board.piece_at(square).piece_type], square) for square in board.attackers(side, target)]
     if not men:
         return 0
