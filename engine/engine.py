@@ -113,7 +113,7 @@ class Engine:
             most, rule50, before = options.syzygy_probe_limit, options.syzygy_50_move_rule, self._databases.tables
             self._databases.open_tables(self._game, options.syzygy_path, most_pieces=most, rule50=rule50)
             if self._databases.tables is not before:
-                self._memory.new_tree()  # what they told is in it
+                self._memory.new_tree()  # their values are in it
             self._make_tree()
             self._prepared = options
 
@@ -177,7 +177,7 @@ class Engine:
         self._memory.forget()
 
     def _replace_net(self, failed: NetError) -> str:
-        """Go on without a net that has failed, until another one is asked for; returns the sentence that tells it."""
+        """Go on without a net that has failed, until another one is requested; returns the sentence that reports it."""
         game = self._game
         with self._loading:
             seat = self._seat

@@ -130,7 +130,7 @@ class ThinkingInfo:
     time_ms: int
     hashfull: int  # permille of the tree's memory in use
     lines: tuple[Line, ...]
-    move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
+    move_stats: tuple[MoveStats, ...] = ()  # root edges, when requested
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
     estimate: Estimate | None = None  # of the root, when the net says so
     tbhits: int = 0  # positions found in endgame tables
@@ -182,4 +182,4 @@ class BestMove:
     nodes: int = 0
     time_ms: int = 0
     messages: tuple[str, ...] = field(default=())
-    error: BaseException | None = None  # a bug, or an AzError, told among the messages, such as a net that failed
+    error: BaseException | None = None  # a bug, or an AzError, reported among the messages, such as a net that failed

@@ -23,7 +23,7 @@ class Limits:
     time: tuple[int | None, int | None] = (None, None)  # ms left to the first and the second player for this move ...
     increment: tuple[int, int] = (0, 0)  # ... and ms added after it; USI's binc comes before: part of both
     byoyomi: int = 0  # ms a move after the clock has run out (shogi, Go)
-    uncertain: bool = field(default=False, compare=False)  # the clock is our own reckoning: nobody told what it lost
+    uncertain: bool = field(default=False, compare=False)  # the clock is our own reckoning: what it lost is unknown
     movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit

@@ -53,7 +53,7 @@ _WHOLE = {"chess": (14, 16.0), "shogi": (16, 19.0), "go": (10, 13.0)}  # kernels
 class Progress:
     """Tells which kernel of how many is compiled at a first start, and for how long, every few seconds.
 
-    A context manager around the compilation. Nothing is told when all kernels are in the cache.
+    A context manager around the compilation. It reports nothing when all kernels are in the cache.
     """
 
     def __init__(self, game: str, tell: Callable[[str], object]) -> None:

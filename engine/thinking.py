@@ -51,7 +51,7 @@ class Job:
     win: bool = False  # the side to move wins by declaration
     booked: str | None = None  # the move of an opening book, in place of the search
     mate: MateSolver | None = None  # with Limits.solve, in place of the search; with Limits.mate, beside it
-    error: BaseException | None = None  # why there is no search, or why it has another net than was asked for
+    error: BaseException | None = None  # why there is no search, or why it has another net than the requested one
     delays: Delays = field(default_factory=Delays)  # of the game so far
 
 
@@ -182,7 +182,7 @@ class Thinking:
         if search.note:
             self._messages.append(search.note)
         lines = self._inform(search)
-        self._released.wait()  # an infinite or pondering search answers only when asked
+        self._released.wait()  # an infinite or pondering search answers only on request
         answer = self._best_move(job, search, lines)
         if not (self._limits.ponder and self._stopped.is_set()):
             side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])

@@ -168,7 +168,7 @@ def parse_journal(text: str, name: str) -> list[MatchGame]:
 
 
 def each_once(paths: Sequence[Path]) -> list[Path]:
-    """Files of results, or matches' folders, without those whose games are there already, which are told."""
+    """Files of results, or matches' folders, without those whose games are there already, which are reported."""
     files = [(path / JOURNAL if path.is_dir() else path).resolve() for path in paths]
     given, results = set(files), dict[Path, Path]()
     for path, file in zip(paths, files, strict=True):

@@ -191,7 +191,7 @@ def played(game: Game, position: Position, move: str) -> Position:
 
 
 def read_records(game: Game, files: Sequence[Path]) -> list[Record]:
-    """The games of the files; what of one cannot be read is told on stderr. Errors: DataError, OptionError."""
+    """The games of the files; what of one cannot be read is reported on stderr. Errors: DataError, OptionError."""
     results = []
     for path in files:
         for number, record in enumerate(read_games(game.record_formats, path), 1):

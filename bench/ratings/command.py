@@ -91,17 +91,17 @@ def _anchor(text: str | None, scores: list[PairScore]) -> tuple[str, float]:
 
 def _check_one_game(paths: Sequence[Path]) -> None:
     """Errors: OptionError for results of different games."""
-    told: dict[str, Path] = {}
+    named: dict[str, Path] = {}
     for path in paths:
-        told.setdefault(_game_of(path), path)
-    told.pop("", None)
-    if len(told) > 1:
-        (first, a), (second, b), *_ = told.items()
+        named.setdefault(_game_of(path), path)
+    named.pop("", None)
+    if len(named) > 1:
+        (first, a), (second, b), *_ = named.items()
         raise OptionError(f"{a} has games of {first} and {b} of {second}; rate each game by itself")
 
 
 def _game_of(path: Path) -> str:
-    """The game of which these are results; empty where that is not told."""
+    """The game of which these are results; empty where they do not say."""
     path = path / JOURNAL if path.is_dir() else path
     if path.suffix != ".jsonl":
         names = [name for name in game_names() if is_record(get_game(name).record_formats, path)]

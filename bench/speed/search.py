@@ -235,7 +235,7 @@ def _search_speed(
 
 
 class _Counting(Evaluator):
-    """An evaluator that counts the positions it was asked for."""
+    """An evaluator that counts the positions that it evaluates."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.info, self.batch_size, self.history = evaluator.info, evaluator.batch_size, evaluator.history

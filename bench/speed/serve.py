@@ -1,6 +1,6 @@
 """``az-engine bench serve``: how searches share one net: throughput, fairness, latency of a short query.
 
-Each search is an Engine of its own, as a session of ``az-engine serve`` has it; clients are told apart by name.
+Each search is an Engine of its own, as a session of ``az-engine serve`` has it; names distinguish clients.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Book(ABC):
 
 
 class BookReader:
-    """Draws moves from the book in a file, which it opens when it is first asked."""
+    """Draws moves from the book in a file, which it opens at the first request."""
 
     def __init__(self, path: str, open_book: Callable[[Path], Book]) -> None:
         """open_book: see Game.open_book."""

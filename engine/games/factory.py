@@ -266,7 +266,7 @@ def make_encoder(
 
     encode_row(work, states, newest, oldest, history, out, row) writes the planes of states[newest], whose game begins
     at states[oldest], to out[row] (u1[C * H * W]). action_of(s, move) is the policy index (i64) of a legal move; with
-    survey(s), which says what the moves of a position share, it is action_of(s, move, what survey said).
+    survey(s), which says what the moves of a position share, it is action_of(s, move, what survey returns).
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
     legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
     does. pattern(work, states, at) is the number of the local pattern of states[at], 0 = none. advise: what the game

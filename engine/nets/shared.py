@@ -33,7 +33,7 @@ _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at 
 _CREDIT = 2.0  # batches by which a client that was busy with its tree may be behind the others
 _SHORT = 0.125  # of a batch, that is filled when it brings the leaves of an urgent search
 _MEDIUM = 0.25  # of a batch without them, while such a search is active
-_ACTIVE_S = 0.25  # a search that has asked within this time counts
+_ACTIVE_S = 0.25  # a search with a request within this time counts
 _COUNT_S = 0.05  # between counts of those
 
 Outputs = Sequence[Any]  # arrays [B, ...] or None
@@ -307,7 +307,7 @@ class Batcher:
                 least.turn.halt[0] = 1
 
     def _count_wait(self, seat: Seat) -> None:
-        """Count what the seat asked for last, whose wait is over."""
+        """Count the seat's last request, whose wait is over."""
         count, seconds = self.waited.get(seat.weight, (0, 0.0))
         self.waited[seat.weight] = count + 1, seconds + seat.idle.seconds
 
@@ -437,7 +437,7 @@ def _run(
     """What the net says of all planes together, or the error."""
     try:
         return getattr(evaluator, kind)(planes[0] if len(planes) == 1 else np.concatenate(planes), slot), None
-    except BaseException as error:  # noqa: BLE001 - handed to the searches that asked
+    except BaseException as error:  # noqa: BLE001 - handed to the searches that wait
         return None, error
 
 

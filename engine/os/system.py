@@ -200,7 +200,7 @@ def fast_bf16() -> bool:
 
 
 def _c_library() -> Any:
-    """glibc, whose allocator can be told what to do; None elsewhere."""
+    """glibc, whose allocator has settings; None elsewhere."""
     import ctypes
 
     library = None if os.name == "nt" else ctypes.CDLL(None)

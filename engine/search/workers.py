@@ -37,7 +37,7 @@ class Abilities:
 
     kernel: bool  # a kernel makes simulations by itself, one leaf at a time; else Python, batch by batch
     transpositions: bool  # a position is searched once, whatever the order of the moves before it
-    cache: bool  # what the net gives for a position is kept; a compiled net is asked again, which costs less
+    cache: bool  # what the net gives for a position is kept; a compiled net evaluates it again, which costs less
     symmetries: bool  # the net sees positions turned and mirrored at random
     mates: bool  # short mates are found at the leaves, longer ones at the root
     patterns: bool  # the net's errors are learned by local pattern

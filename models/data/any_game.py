@@ -107,7 +107,7 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
 
 
 def taught(teaching: Teaching, scale: float, temperature: float) -> tuple[NDArray[np.float64], float]:
-    """A teacher's policy f8[n] over its moves and its expected points: as told, or made of its scores.
+    """A teacher's policy f8[n] over its moves and its expected points: as reported, or made of its scores.
 
     W(cp) = 1 / (1 + exp(-cp / scale)), 0 or 1 for a mate; p = softmax((W(cp_i) - W(cp_1)) / temperature).
     """

@@ -2,7 +2,7 @@
 
 A :class:`Dataset` hands out batches by index. :class:`Positions` is the one used for every source whose games are known
 move by move (labelled records, PGN, later self-play): it keeps the games as flat arrays of the game's own states and
-encodes a batch when it is asked for, history included.
+encodes a batch on request, history included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Batch:
     """B positions and what the network should say of them; every value is the side to move's."""
 
     planes: NDArray[np.uint8]  # [B, C, H, W]
-    # [B, K] with a target probability; padded with any valid action of probability 0; K = 0: no policy is asked for
+    # [B, K] with a target probability; padded with any valid action of probability 0; K = 0: no policy is requested
     actions: NDArray[np.int32]
     probabilities: NDArray[np.float32]  # [B, K], each row adds up to 1
     legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown

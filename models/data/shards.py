@@ -288,7 +288,7 @@ class Teaching:
     policy: NDArray[np.float64] | None = None  # [n] the moves' probabilities among all legal ones, where known
     chance: float | None = None  # expected points, 0 to 1, likewise
     lead: float | None = None  # points ahead at the end, likewise
-    ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: not told
+    ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: unknown
 
 
 Ended = Literal["rules", "adjudicated", "max plies"]

@@ -35,8 +35,8 @@ def mean_of(paths: Sequence[Path]) -> onnx.ModelProto:
             mean = np.asarray(np.mean(values, axis=0, dtype=np.float64), np.float32)
             tensors[0].CopyFrom(numpy_helper.from_array(mean, tensors[0].name))
     learned = "; ".join(info.trained_on for info in infos)
-    told = replace(infos[0], trained_on=f"mean of {len(infos)} networks: {learned}")
-    onnx.helper.set_model_props(first, told.to_metadata())
+    about = replace(infos[0], trained_on=f"mean of {len(infos)} networks: {learned}")
+    onnx.helper.set_model_props(first, about.to_metadata())
     return first
 
 

@@ -1,4 +1,4 @@
-"""What a teacher said of the newest positions of one size of board, kept on the training device."""
+"""A teacher's outputs for the newest positions of one size of board, kept on the training device."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Memory:
         self._shifts = torch.arange(_BITS, device=device, dtype=torch.uint8)
 
     def add(self, planes: Tensor, outputs: dict[str, Tensor], usable: Tensor) -> None:
-        """Keep positions: planes u1[G, C, H, W] as the teacher sees them, what it said, usable bool[G]."""
+        """Keep positions: planes u1[G, C, H, W] as the teacher sees them, its outputs, usable bool[G]."""
         kept = usable.nonzero()[:, 0]
-        said = {name: output[kept] for name, output in outputs.items()}
-        policy, wdl = said["policy"].softmax(1), said["wdl"].softmax(1)
-        self.keep(self.shown(planes[kept]), policy, wdl, said["score"][:, 0], said["ownership"].flatten(1))
+        given = {name: output[kept] for name, output in outputs.items()}
+        policy, wdl = given["policy"].softmax(1), given["wdl"].softmax(1)
+        self.keep(self.shown(planes[kept]), policy, wdl, given["score"][:, 0], given["ownership"].flatten(1))
 
     def keep(self, planes: Tensor, policy: Tensor, wdl: Tensor, score: Tensor, owners: Tensor) -> None:
         """Keep positions: planes u1[B, C, H, W] as the networks see them, policy f4[B, A], wdl f4[B, 3].

@@ -201,9 +201,9 @@ class Distillation:
         parts = [f"{seconds / 60:.1f} of {self.config.minutes:g} min", f"labelled {labelled}"]
         for i, learner in enumerate(self.learners):
             losses = ((board.name, row.get(f"loss {board.points} {i}")) for board in self.boards)
-            told = ", ".join(f"{loss:.3f} on {name}" for name, loss in losses if loss is not None)
+            shown = ", ".join(f"{loss:.3f} on {name}" for name, loss in losses if loss is not None)
             net = f"{self._name(learner)} " if len(self.learners) > 1 else ""
-            parts.append(f"{net}learned from {learner.positions:,}" + (f", loss {told}" if told else ""))
+            parts.append(f"{net}learned from {learner.positions:,}" + (f", loss {shown}" if shown else ""))
         return "; ".join(parts)
 
     def _look(self) -> _Looked:

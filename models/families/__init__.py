@@ -73,7 +73,7 @@ def config_of(values: Mapping[str, Any]) -> NetConfig:
     """The network that ``NetConfig.to_json`` described, also of an earlier version. Errors: OptionError."""
     try:
         config, planes, used = family_of(values["kind"]).config, tuple(values["planes"]), values.get("used")
-        if used is None:  # from before encoders said it: of 8 positions, then fewer than 8 planes of none
+        if used is None:  # older than the encoder's name in the file: of 8 positions, then fewer than 8 planes of none
             each = planes[0] // HISTORY
             used = (*range(each * values["history"]), *range(each * HISTORY, planes[0]))
         # earlier versions list the settings of every family

@@ -43,7 +43,7 @@ class Family(ABC):
     """One family of networks: a folder with a ``FAMILY`` in its ``__init__.py``, see ``CONTRIBUTING.md``."""
 
     config: ClassVar[type[NetConfig]]  # its settings, which become flags and keys of ``--set``
-    encoder: ClassVar[str] = GAME_ENCODER  # the planes that it sees unless told otherwise, see ``Game.using``
+    encoder: ClassVar[str] = GAME_ENCODER  # the planes that it sees unless set otherwise, see ``Game.using``
     on_gpu: ClassVar[bool] = True  # whether it learns on a GPU, too
     in_torch: ClassVar[bool] = True  # whether torch plays with its exported nets
     follows: ClassVar[bool] = False  # whether it learns the value of positions after labelled moves, too

@@ -82,7 +82,7 @@ def label(
 ) -> Iterator[Records]:
     """Do ``tasks`` in ``processes`` processes; yield each one's records.
 
-    Once ``stop()`` is true, asked twice a second, only those that have begun are finished. Errors: AzError.
+    Once ``stop()``, called twice a second, is true, only those that have begun are finished. Errors: AzError.
     """
     left = iter(tasks)
     context = multiprocessing.get_context("spawn")

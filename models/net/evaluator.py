@@ -27,7 +27,7 @@ from ..families.network import Network
 from .batches import STEPS, Batches, Outputs
 
 Precision = Literal["auto", "bf16", "fp32"]
-_BATCH = 64  # unless told, on a CPU ...
+_BATCH = 64  # unless set, on a CPU ...
 _GPU_BATCH = 512  # ... and on a GPU
 
 

@@ -1,6 +1,6 @@
 """What runs a net while training, playing against itself and labelling: onnxruntime, or torch.
 
-The engine knows onnxruntime alone, and torch as an entry point. Nothing here imports torch before it is asked for.
+The engine knows onnxruntime alone, and torch as an entry point. Nothing here imports torch before it is requested.
 """
 
 from __future__ import annotations

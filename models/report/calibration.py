@@ -61,13 +61,13 @@ _MATE = re.compile(r"(?:^|, )mate ")
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What players said of N positions, each from the view of the side to move."""
+    """What players reported of N positions, each from the view of the side to move."""
 
     game: NDArray[np.int64]  # number of its game
     half: NDArray[np.int64]  # 0 or 1, in which the game is
     points: Floats  # expected, in [0, 1]
-    draw: Floats  # chance of a draw, NaN where it was not told
-    mean: Floats  # the search's mean outcome in [-1, 1], NaN where it was not told
+    draw: Floats  # chance of a draw, NaN where it was not reported
+    mean: Floats  # the search's mean outcome in [-1, 1], NaN where it was not reported
     pieces: Floats  # on the board
     result: Floats  # 1, 0.5 or 0
 
@@ -90,7 +90,7 @@ class Tenth:
     predicted: float
     happened: float
     margin: float  # half of the 95 % interval of the difference; NaN for one game
-    draws_predicted: float  # NaN where draws were not told
+    draws_predicted: float  # NaN where draws were not reported
     draws_happened: float
 
 
@@ -155,7 +155,7 @@ def whole(record: Record) -> bool:
 
 
 def collect(games: Iterable[tuple[Game, Record]]) -> Predictions:
-    """What was said in games with a result. Errors: DataError where nothing was said in any of them."""
+    """What was reported in games with a result. Errors: DataError where no game has a report."""
     results: list[tuple[float, ...]] = []
     for number, (game, record) in enumerate(games):
         if record.result is None or not record.comments:
@@ -182,7 +182,7 @@ def positions(game: Game, record: Record) -> Iterator[State]:
 
 
 def read_comment(game: Game, text: str) -> tuple[float, float, float] | None:
-    """(expected points, draw, mean outcome), NaN for what is not told; None where no chance is told."""
+    """(expected points, draw, mean outcome), NaN for what is not reported; None where no chance is."""
     if _MATE.search(text):
         return None
     mean = float(match[1]) if (match := _MEAN.search(text)) else float("nan")
@@ -251,7 +251,7 @@ def _calibration(numbers: Floats) -> Calibration:
 
 
 def cross_fit(predicted: Predictions) -> tuple[Calibration, Predictions]:
-    """The numbers fitted to all games, and what each half of the games is told by the fit of the other."""
+    """The numbers fitted to all games, and what the fit of one half of the games gives the other."""
     predicted = predicted.of(np.isfinite(predicted.mean))
     parts = [predicted.of(predicted.half == k) for k in (0, 1)]
     judged = [part.recast(fit(other)) for part, other in zip(parts, reversed(parts), strict=True)]

@@ -40,6 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if args.report not in ("openings", "outside", "calibration"):
-        importlib.import_module("matplotlib")  # where it is missing, that is said before the long work
+        importlib.import_module("matplotlib")  # where it is missing, the error comes before the long work
     status: int = _REPORTS[args.report][1].main(args)
     return status

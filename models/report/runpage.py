@@ -85,7 +85,7 @@ def write_run_page(folder: Path, out: Path, trainer: Facts | None = None) -> Non
 
 
 class LivePage:
-    """Keeps the page of a run up while the trainer runs: at once when told to, else as often as its cost allows."""
+    """Keeps the page of a run up while the trainer runs: at once on request, else as often as its cost allows."""
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
         """``say`` gets the sentence when the page cannot be written, each once; the run goes on."""
@@ -153,7 +153,7 @@ def run_data(folder: Path, heading: str, trainer: Facts) -> dict[str, Any]:
 
 
 def _outside(path: Path) -> dict[str, Any] | None:
-    """What az-engine report outside has found; None where it has not been asked, or the file is damaged."""
+    """What az-engine report outside has found; None where it has not run, or the file is damaged."""
     try:
         result = json.loads(path.read_bytes())
     except (OSError, ValueError):

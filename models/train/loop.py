@@ -75,7 +75,7 @@ class Trainer:
     """The steps of one start of a run; keeps the learner's clock and progress."""
 
     def __init__(self, learner: Learner, length: Length, stop: Callable[[], bool] = lambda: False) -> None:
-        """The clock starts now, with the learner as it is. ``stop``: asked between steps, True ends them."""
+        """The clock starts now, with the learner as it is. ``stop``: called between steps, True ends them."""
         self.learner, self.length, self.stop = learner, length, stop
         self.step_seconds = 0.0  # of the last step, without the wait for its batch
         self._begun, self._seconds_before = time.monotonic(), self.learner.seconds
@@ -136,7 +136,7 @@ class Callbacks:
     on_measure: Callable[[Learner, Measured], None] = lambda learner, measured: None
     on_problem: Callable[[str], None] = lambda text: None
     on_export: Callable[[Learner], None] = lambda learner: None  # every ``export_minutes`` of training
-    stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
+    stop: Callable[[], bool] = lambda: False  # called after every step; True saves and ends the run
     attempt: Callable[[Callable[[], object]], bool] = done  # see StopSignals.attempt
 
 

@@ -28,7 +28,7 @@ class SyzygyTables(Tablebase):
 
     def __init__(self, folders: Sequence[str], *, most_pieces: int, rule50: bool) -> None:
         self.problems: list[str] = []
-        self._unreadable = set[str]()  # sentences that were told
+        self._unreadable = set[str]()  # sentences that were shown
         self._rule50 = rule50
         self._tables = chess.syzygy.Tablebase()
         self._tables.add_directory(str(BUNDLED_TABLES))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _NEAR = 1 / 30  # of the board's points: so near the komi that it has learned, the net's own chance counts
 _SURE, _UNSURE = 0.7, 0.57  # scale of the final lead: of a board whose owners are known, and for each point of spread
 _TYPICAL = 0.04  # scale where the net does not tell owners, for each point of the board
-_LEAST = 1e-4  # chances that are told apart
+_LEAST = 1e-4  # chances that are distinguished
 
 Floats = NDArray[np.float64]
 

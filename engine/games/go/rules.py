@@ -167,7 +167,7 @@ def score(b, s):
 
 @device
 def _group_tax(b):
-    """What black's groups pay more than white's, once ``area`` has told owners: two points of territory, or one.
+    """What black's groups pay more than white's, once ``area`` has given owners: two points of territory, or one.
 
     A group is a connected area of one owner.
     """

@@ -1,6 +1,6 @@
 """A net in an ONNX file, run by onnxruntime.
 
-On a CPU every search worker has its own single-threaded session: two of them beat one session with two threads.
+On a CPU every search worker has its own single-threaded session: two are faster than one session with two threads.
 """
 
 from __future__ import annotations

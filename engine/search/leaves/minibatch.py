@@ -89,7 +89,7 @@ class Minibatch:
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
-        self.missing = 0  # of these, how many the net is asked for
+        self.missing = 0  # of these, how many the net evaluates
         self.failed = 0  # of these, how many the net gave no finite answer for
         self._game, self._trees, self.states, self._cache = game, trees, states, cache
         self._solver, self._temperature = params.solver, np.float32(params.policy_temperature)
@@ -203,7 +203,7 @@ class Minibatch:
             self._arrange_roots()
 
     def _keep(self) -> None:
-        """Tell the cache what the net said, then arrange the roots."""
+        """Give the cache the net's outputs, then arrange the roots."""
         if self._cache is not None:
             self._cache.store(self.leaves, self.count, self._of_leaves)
         self._apply_rules()

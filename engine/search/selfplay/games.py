@@ -166,7 +166,7 @@ class SelfPlay:
 
     @property
     def evaluations(self) -> int:
-        """Positions that the evaluator was asked for."""
+        """Positions that the evaluator evaluated."""
         return self._lockstep.evaluations
 
     @property

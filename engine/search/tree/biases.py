@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ...games.outcome import RUNNING
 from ...kernels.jit import device
 
-PATTERNS = 1 << 16  # that are told apart; 0 = none
+PATTERNS = 1 << 16  # that are distinguished; 0 = none
 _EXPONENT = 0.85
-_FORGOTTEN = 0.8  # of what nodes that are dropped from the tree have said
+_FORGOTTEN = 0.8  # of the errors of nodes that are dropped from the tree
 NOTE = np.dtype(
     [
         ("pattern", "u2"),
@@ -81,7 +81,7 @@ def _renew(biases, nd, node):
         entry[0] += np.float64(error) - note.error
         entry[1] += np.float64(weight) - note.weight
         note.error, note.weight = error, weight
-    if entry[1] < 0.5:  # no node has told anything
+    if entry[1] < 0.5:  # no node has an error
         return 0.0
     bias = np.float32(biases.factor[0] * entry[0] / entry[1])
     change = np.float64(bias) - np.float64(note.bias)
@@ -101,6 +101,6 @@ def keep_biases(biases: Biases, kept: NDArray[np.intp], count: int) -> None:
 
 
 def forget_biases(biases: Biases, count: int) -> None:
-    """Forget the first ``count`` nodes and all that any has told."""
+    """Forget the first ``count`` nodes and all their errors."""
     biases.notes[:count] = 0
     biases.table[:] = 0

@@ -1,6 +1,6 @@
 """How the game ends: what the net says of it in every node of a tree, and the averages over the tree.
 
-Only a search that is asked for it keeps this; see ``search.Scope``. An average weighs a node's own evaluation by
+Only a search with this request keeps it; see ``search.Scope``. An average weighs a node's own evaluation by
 the visits that ended there, so that it follows the moves that the search prefers, and a finished game counts as it is.
 """
 
@@ -71,7 +71,7 @@ def apply_rules(
     values: bool,
     utility: float = 0.0,
 ) -> None:
-    """Count in, for the ``count`` leaves that a net was asked about, what the rules give either side beside the board.
+    """Count in, for the ``count`` leaves that a net evaluated, what the rules give either side beside the board.
 
     known: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them;
     utility: how much of what the search maximises is the lead, see ``SearchParams.score_utility``.

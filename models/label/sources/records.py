@@ -62,7 +62,7 @@ class Recorded(Source):
 
     def played(self, job: Job) -> list[RecordedGame]:
         """The games, each at its komi. Errors: DataError, OptionError."""
-        games = read_played(job.game, job.form, self.records, lambda problem: None)  # told by prepared()
+        games = read_played(job.game, job.form, self.records, lambda problem: None)  # reported by prepared()
         if not self.komi_spread:
             return games
         random = np.random.default_rng([job.seed, job.first_game])

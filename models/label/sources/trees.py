@@ -161,7 +161,7 @@ class Searcher:
         states = self._states(root, count)[picked]
         moves = np.zeros((len(picked), self._lines), np.uint16)
         policy = np.zeros(moves.shape)
-        bare = nodes["first_edge"][picked] < 0  # some nets are not asked for moves on a node's first visit
+        bare = nodes["first_edge"][picked] < 0  # some nets give no moves on a node's first visit
         moves[bare], policy[bare] = guide.best_moves(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
         return teacher.records(states, moves, policy)

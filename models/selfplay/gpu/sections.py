@@ -52,7 +52,7 @@ PROCESSES = (4, 8, 14)  # that play
 
 
 def run(section: str, device: str, seconds: float, *, quick: bool) -> None:
-    """Print the figures of a section, one line of JSON each. BLOCKS. Errors: OptionError without the GPU asked for."""
+    """Print the figures of a section, one line of JSON each. BLOCKS. Errors: OptionError without the requested GPU."""
     chosen = torch_device() if device == "auto" else torch.device(device)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise OptionError("there is no GPU here that torch can use; give --device cpu")

@@ -1,8 +1,8 @@
 """Promotion: export and check checkpoints, let the gate judge them if there is one, choose the net that plays.
 
-The gate is AlphaGo Zero's evaluator: a checkpoint must beat the best player so far before it generates games, by more
-than 55 % of the points of 400 games at temperature 0 (Methods, 'Evaluator'). Without noise two deterministic players
-repeat one game, so pairs of games begin with a few random moves, each pair played with both colours.
+The gate is AlphaGo Zero's evaluator: a checkpoint generates games only once it wins, against the best player so far,
+more than 55 % of the points of 400 games at temperature 0 (Methods, 'Evaluator'). Without noise two deterministic
+players repeat one game, so pairs of games begin with a few random moves, each pair played with both colours.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ..folder import COMPILING, Heartbeat, RunFolder, evaluator_file
 
 CHECK_SECONDS = 1.0
 COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs
-STOP_SECONDS = 5.0  # until a worker that was asked to end is killed
+STOP_SECONDS = 5.0  # from the request to end until a worker is killed
 QUICK_SECONDS = 60.0  # a worker that ends sooner has failed
 MAX_FAILURES = 5  # in a row
 

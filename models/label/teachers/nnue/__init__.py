@@ -72,7 +72,7 @@ class NnueKind(TeacherKind):
     judge_moves: int = setting(
         0,
         "of each game or search label so many positions, with the scores of what all their moves lead to: a policy to "
-        "learn from; for trees best with --least-visits 2, as some nets are asked for moves on a second visit",
+        "learn from; for trees best with --least-visits 2, as some nets give moves on a second visit",
         1,
         flag=True,
     )
