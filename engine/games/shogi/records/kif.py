@@ -22,6 +22,7 @@ from .reader import Draft, GameReader, read_games
 from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, NUMBER_OF, PIECE_OF, PLAYERS, RANKS, word_of
 
 _NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
+_MOVE = re.compile("[1-9１-９▲△▼▽☗☖]|同")
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
 _SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
@@ -70,7 +71,7 @@ class _KifReader(GameReader):
             self._mark(line)
         elif line.strip():
             try:
-                self._state(line)
+                self._state(number, line)
             except AzError as error:
                 draft.spoil(f"line {number}", error)
 
@@ -83,7 +84,7 @@ class _KifReader(GameReader):
         if not re.match("#KIF version|# *-+.*棋譜ファイル", line):
             self.marks.setdefault((id(node), line[0]), (node, []))[1].append(line[1:])
 
-    def _state(self, line: str) -> None:
+    def _state(self, number: int, line: str) -> None:
         draft = self.draft
         if match := _VARIATION.match(line):
             if self.moving:
@@ -96,7 +97,11 @@ class _KifReader(GameReader):
             if not draft.ended:
                 _sum_up(draft, summary[1])
         elif draft.ended:
-            draft.comment(line)
+            move = _NUMBERED.fullmatch(line)
+            if _MOVE.match(move[2] if move else line):
+                draft.behind(f"line {number}", line)
+            else:
+                draft.comment(line)
         elif not self.moving and _FURNITURE.match(line):
             self.begun = self.begun or line.startswith("手数--")
         elif match := _NUMBERED.fullmatch(line):
@@ -208,7 +213,7 @@ class _KifReader(GameReader):
             self.first = number
         self.moving, self.number = True, number
         word = _first_word(text)
-        if word in KIF_ENDINGS or not re.match("[1-9１-９▲△▼▽☗☖]|同", text):
+        if word in KIF_ENDINGS or not _MOVE.match(text):
             ending: Ending = KIF_ENDINGS.get(word, ("", None))
             self.draft.end(ending, KIF="" if word == word_of(KIF_ENDINGS, ending) else word)
         else:
