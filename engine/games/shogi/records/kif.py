@@ -29,7 +29,9 @@ _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
 _VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
 _CELL = re.compile(r"([vV▽△^▲]?)([^\svV▽△^▲])")
 _HELD = re.compile(f"(.)([0-9０-９]{{1,2}}|十?[{RANKS}]?)(?![0-9０-９{RANKS}十])")  # a man in hand and how many
-_FURNITURE = re.compile(r"\s*(手数--|\+-|[９9][ 　]*[８8]|[-=]*$)")  # lines that only help the eye
+_COLUMNS = re.compile(r"\s*手数\s*([-－‐―─━ー]{2}|指し?手)")  # the heads of the columns of moves
+_FURNITURE = re.compile(r"\s*(\+-|[９9][ 　]*[８8]|[-=]*$|手数[＝=]\s*[0０]\s*(まで)?\s*$)")  # only helps the eye
+_COUNT = re.compile(r"\s*手数[＝=](.*)")  # of the moves before a diagram, and the last of them
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -90,6 +92,8 @@ class _KifReader(GameReader):
             if self.moving:
                 self.number = int(match[1]) - 1
                 draft.vary(int(match[1]) - self.first + 1)
+        elif _COLUMNS.match(line):
+            self.begun = True
         elif draft.dead:
             self._look_for_illegal(line)
         elif summary := _SUMMARY.match(line):
@@ -103,7 +107,7 @@ class _KifReader(GameReader):
             else:
                 draft.comment(line)
         elif not self.moving and _FURNITURE.match(line):
-            self.begun = self.begun or line.startswith("手数--")
+            pass
         elif match := _NUMBERED.fullmatch(line):
             self._numbered(int(match[1]), match[2].strip())
         elif re.match(r"\s*[▲△▼▽☗☖]", line):
@@ -121,6 +125,8 @@ class _KifReader(GameReader):
         elif line.strip() in ("後手番", "上手番", "先手番", "下手番"):
             self.begun = True
             self.turn = PLAYERS[line.strip()[:2]]
+        elif match := _COUNT.match(line):
+            self._header("手数", match[1].strip())
         elif match := _HEADER.match(line.strip()):
             self._header(match[1], match[2].strip())
         else:

@@ -364,3 +364,29 @@ def test_games_of_csa_without_a_line_between_them() -> None:
         assert [record.names[0] for record in records] == ["a", "b"]
         assert records[1].moves == ("7g7f",)
         assert [record.note for record in records] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "手数＝0",
+        "手数=0  まで",
+        "手数----指手---------消費時間--",
+        "手数----指手--消費時間--",
+        "  手数－－－指し手－－－消費時間",
+        "手数  指手  消費時間",
+        "手数━━指手━━",
+    ],
+)
+def test_lines_above_the_moves_are_no_comments(line: str) -> None:
+    record = read(KIF, f"手合割：平手\n{line}\n   1 ７六歩(77)\n{line if '指' in line else ''}\n   2 ３四歩(33)\n")
+    assert (record.moves, record.comments, record.headers, record.fault) == (("7g7f", "3c3d"), (), {}, "")
+
+
+def test_the_moves_before_a_diagram_are_a_header() -> None:
+    record = read(KIF, "手数＝68  ▲３三角成  まで\n手合割：平手\n   1 ７六歩(77)\n")
+    assert (record.comments, record.headers) == ((), {"手数": "68  ▲３三角成  まで"})
+    assert KIF.write is not None
+    text = KIF.write(record)
+    assert "\n手数＝68  ▲３三角成  まで\n" in text
+    assert read(KIF, text) == record
