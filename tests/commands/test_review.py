@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import chess.pgn
@@ -72,6 +73,27 @@ def test_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert re.search(r"^2\. g4 \(White\): blunder, \d+ %, better ", printed, re.MULTILINE)
     assert re.search(r"^accuracy: A [0-9.]+ %, B [0-9.]+ %$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mine"),
+    [
+        ("a.pgn", "1. f3 e5 2. g4 {mine} Qh4# 0-1\n", r"\{ \[%eval #-1\] mine \| az-engine: Blunder, gives away "),
+        ("a.kifu", "   1 ７六歩(77)\n   2 ３四歩(33)\n   3 ９六歩(97)\n*mine\n   4 ８八角成(22)\n", "mine"),
+        ("a.csa", "PI\n+\n+7776FU\n-3334FU\n+9796FU\n'*mine\n-2288UM\n", "'\\*mine"),
+        ("a.sgf", "(;GM[1]SZ[5]KM[7];B[cc]C[mine];W[bb])", r"C\[mine"),
+    ],
+)
+def test_what_a_review_says_is_told_from_what_people_wrote_and_stands_there_once(
+    tmp_path: Path, name: str, text: str, mine: str
+) -> None:
+    paths = [tmp_path / name, tmp_path / f"1{name}", tmp_path / f"2{name}"]
+    paths[0].write_text(text, encoding="utf-8")
+    for path, out in pairwise(paths):
+        assert review(path, "--out", out) == 0
+    first, again = (path.read_text(encoding="utf-8") for path in paths[1:])
+    assert re.search(mine, first)
+    assert first == again
 
 
 @pytest.mark.parametrize(
