@@ -157,6 +157,13 @@ def test_sgf(tmp_path: Path) -> None:
     assert "RU[" not in text
 
 
+def test_a_komi_that_nobody_said_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.sgf"
+    source.write_text("(;GM[1]SZ[5];B[cc])")
+    assert review(source) == 0
+    assert "a.sgf: the file says no komi and is judged at 0; for another add KM[6.5]\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["o.pgn", "o.html"])
 def test_chess960(tmp_path: Path, name: str) -> None:
     source, out = tmp_path / "a.pgn", tmp_path / name
@@ -229,7 +236,7 @@ def test_another_game_is_refused_by_name(
 
 
 def test_a_board_that_the_net_does_not_play_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.sgf").write_text("(;GM[1]SZ[25];B[aa];W[bb])")
+    (tmp_path / "a.sgf").write_text("(;GM[1]SZ[25]KM[7];B[aa];W[bb])")
     assert main(["review", str(tmp_path / "a.sgf")]) == 2
     assert capsys.readouterr().err == (
         "az-engine: a.sgf is a game on 25x25, and the net plays on 7x7 to 19x19 alone; "
