@@ -23,6 +23,7 @@ from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, NUMBER_OF, PIECE_OF, PLA
 
 _NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
 _MOVE = re.compile("[1-9１-９▲△▼▽☗☖]|同")
+_SIDED = re.compile(r"\s*[▲△▼▽☗☖]")  # moves of KI2
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
 _SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
@@ -102,7 +103,7 @@ class _KifReader(GameReader):
                 _sum_up(draft, summary[1])
         elif draft.ended:
             move = _NUMBERED.fullmatch(line)
-            if _MOVE.match(move[2] if move else line):
+            if _MOVE.match(move[2]) if move else _SIDED.match(line):
                 draft.behind(f"line {number}", line)
             else:
                 draft.comment(line)
@@ -110,7 +111,7 @@ class _KifReader(GameReader):
             pass
         elif match := _NUMBERED.fullmatch(line):
             self._numbered(int(match[1]), match[2].strip())
-        elif re.match(r"\s*[▲△▼▽☗☖]", line):
+        elif _SIDED.match(line):
             for text in re.split("[▲△▼▽☗☖]", line)[1:]:
                 self._move(text.strip())
         elif self.moving:

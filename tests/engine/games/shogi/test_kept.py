@@ -355,6 +355,7 @@ def test_moves_behind_the_end_are_kept_as_comments() -> None:
         *_, end = record.tree.line()
         assert (end.end, end.comment) == (("resignation", -1), comment)
         assert end.seconds == (3.0 if form is CSA else None)
+    assert not read(KIF, "   1 ７六歩(77)\n   2 投了\n2026年の名局\n1 局目\n").note
 
 
 def test_games_of_csa_without_a_line_between_them() -> None:
