@@ -1,9 +1,9 @@
-"""Add the engine's opinion to the games of a PGN file: python annotate_pgn.py GAMES.pgn [VISITS] > ANNOTATED.pgn.
+"""Add the engine's opinion to the games of a PGN file: annotate_pgn.py GAMES.pgn > ANNOTATED.pgn.
 
 What stands in the games stays; ``az-engine review GAMES.pgn --all`` does more of this, for shogi and Go as well.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import chess
@@ -33,7 +33,13 @@ def annotate(game: chess.pgn.Game, engine: az.Engine, visits: int) -> None:
         before = after
 
 
-with az.Engine("chess") as engine, Path(sys.argv[1]).open(encoding="utf-8-sig", errors="replace") as file:
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("games", metavar="GAMES.pgn", type=Path)
+parser.add_argument("visits", metavar="VISITS", type=int, nargs="?", default=400, help="a position (%(default)s)")
+args = parser.parse_args()
+if not args.games.is_file():
+    parser.error(f"{args.games} is no file")
+with az.Engine("chess") as engine, args.games.open(encoding="utf-8-sig", errors="replace") as file:
     while game := chess.pgn.read_game(file):
-        annotate(game, engine, int(sys.argv[2]) if len(sys.argv) > 2 else 400)
+        annotate(game, engine, args.visits)
         print(game, end="\n\n", flush=True)

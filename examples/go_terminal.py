@@ -1,5 +1,6 @@
-"""Play Go against the engine, with Black: python go_terminal.py [SIZE [SECONDS]]; moves are D4, pass, undo, quit."""
+"""Play Go against the engine, with Black; moves are D4, pass, undo, quit."""
 
+import argparse
 import sys
 
 import az_engine as az
@@ -18,8 +19,11 @@ def ask(position: az.Position) -> str:
     return "quit"
 
 
-name = f"go{sys.argv[1] if len(sys.argv) > 1 else 9}"
-limits = az.Limits(seconds=float(sys.argv[2]) if len(sys.argv) > 2 else 2)
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("size", metavar="SIZE", type=int, nargs="?", default=9, help="of the board (%(default)s)")
+parser.add_argument("seconds", metavar="SECONDS", type=float, nargs="?", default=2.0, help="a move (%(default)s)")
+args = parser.parse_args()
+name, limits = f"go{args.size}", az.Limits(seconds=args.seconds)
 games = [az.Position(name)]  # after each of White's moves
 with az.Engine(name) as engine:
     while games[-1].outcome is None:

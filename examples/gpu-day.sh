@@ -14,6 +14,11 @@
 #          chess and sgfmill, in a folder that PYTHONPATH names
 set -u
 
+if [ $# -gt 0 ]; then
+    [ "$1" = --help ] || [ "$1" = -h ] || { echo "it takes no arguments but --help: settings are variables" >&2; exit 2; }
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    exit
+fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 device=${DEVICE:-cuda}
 python=${PYTHON:-python3}

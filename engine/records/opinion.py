@@ -7,6 +7,7 @@ from typing import Literal
 
 from .record import Node
 
+_SIGN = "az-engine: "  # tells our remarks from what people write
 Kind = Literal["", "blunder", "mistake", "inaccuracy", "good"]
 
 
@@ -28,11 +29,17 @@ class Opinion:
 
 
 def add_comment(node: Node, text: str, between: str = "\n") -> None:
-    """Add to what people have written."""
-    if text:
+    """Add to what people have written, unless it stands there."""
+    if text and text not in node.comment.split("\n"):
         node.comment = between.join(filter(None, (node.comment, text)))
+
+
+def add_remark(node: Node, opinion: Opinion, between: str = "\n") -> None:
+    """Add the remark under our name, unless an earlier review has left one."""
+    if opinion.remark and _SIGN not in node.comment:
+        add_comment(node, f"{_SIGN}{opinion.remark}", between)
 
 
 def opine(node: Node, opinion: Opinion) -> None:
     """Write an opinion where a format has no place for values."""
-    add_comment(node, opinion.remark)
+    add_remark(node, opinion)

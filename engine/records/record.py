@@ -106,6 +106,7 @@ class Record:
     headers: dict[str, str] = field(default_factory=dict)  # by PGN's names: Event, Site, Date, TimeControl ...
     fault: str = ""  # one sentence: why some of the text was not read
     note: str = field(default="", compare=False)  # one sentence: how the text was read, where that is a guess
+    assumed: str = field(default="", compare=False)  # one sentence: what positions are judged by for want of a word
     source: str = field(default="", compare=False)  # name of the format that it was read from
 
     @classmethod

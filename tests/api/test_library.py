@@ -10,6 +10,7 @@ import io
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -531,6 +532,20 @@ def test_a_pgn_is_annotated(tmp_path: Path) -> None:
     marked = [node for node in game.mainline() if node.nags]
     assert "Bxd1" in [node.san() for node in marked]  # it walks into Legal's mate
     assert all(len(node.parent.variations) > 1 for node in marked)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("annotate_pgn.py", "GAMES.pgn [VISITS]"), ("go_terminal.py", "[SIZE] [SECONDS]"), ("gpu-day.sh", "MINUTES")],
+)
+def test_examples_have_help(name: str, words: str, tmp_path: Path) -> None:
+    program = sys.executable if name.endswith(".py") else "sh"
+    if shutil.which(program) is None:
+        pytest.skip("there is no sh")
+    command = [program, str(ROOT / "examples" / name), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr, [*tmp_path.iterdir()]) == (0, "", [])
+    assert words in done.stdout
 
 
 def run_cell(source: str, names: dict[str, Any]) -> None:

@@ -206,6 +206,11 @@ def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
         ((csa, tmp_path / "x.pgn"), OptionError, "no format for games"),
         ((csa, csa), OptionError, "there already"),
         ((tmp_path / "x.sgf", tmp_path / "y.gib"), OptionError, "only read"),
+        (
+            (tmp_path, tmp_path / "out", "--to", "csa"),
+            OptionError,
+            "holds records of go and shogi: say which with --game",
+        ),
         ((tmp_path / "there.kif",), DataError, "there is no KIF"),
     ]
     for words, kind, text in refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import chess.pgn
@@ -75,6 +76,27 @@ def test_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "mine"),
+    [
+        ("a.pgn", "1. f3 e5 2. g4 {mine} Qh4# 0-1\n", r"\{ \[%eval #-1\] mine \| az-engine: Blunder, gives away "),
+        ("a.kifu", "   1 ７六歩(77)\n   2 ３四歩(33)\n   3 ９六歩(97)\n*mine\n   4 ８八角成(22)\n", "mine"),
+        ("a.csa", "PI\n+\n+7776FU\n-3334FU\n+9796FU\n'*mine\n-2288UM\n", "'\\*mine"),
+        ("a.sgf", "(;GM[1]SZ[5]KM[7];B[cc]C[mine];W[bb])", r"C\[mine"),
+    ],
+)
+def test_what_a_review_says_is_told_from_what_people_wrote_and_stands_there_once(
+    tmp_path: Path, name: str, text: str, mine: str
+) -> None:
+    paths = [tmp_path / name, tmp_path / f"1{name}", tmp_path / f"2{name}"]
+    paths[0].write_text(text, encoding="utf-8")
+    for path, out in pairwise(paths):
+        assert review(path, "--out", out) == 0
+    first, again = (path.read_text(encoding="utf-8") for path in paths[1:])
+    assert re.search(mine, first)
+    assert first == again
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         (["--all", "--number", "2"], "--all reviews every game, --number one: give one of them"),
@@ -133,6 +155,13 @@ def test_sgf(tmp_path: Path) -> None:
         assert part in text
     assert text.count("SBKV[") == 3
     assert "RU[" not in text
+
+
+def test_a_komi_that_nobody_said_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.sgf"
+    source.write_text("(;GM[1]SZ[5];B[cc])")
+    assert review(source) == 0
+    assert "a.sgf: the file says no komi and is judged at 0; for another add KM[6.5]\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["o.pgn", "o.html"])
@@ -207,7 +236,7 @@ def test_another_game_is_refused_by_name(
 
 
 def test_a_board_that_the_net_does_not_play_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.sgf").write_text("(;GM[1]SZ[25];B[aa];W[bb])")
+    (tmp_path / "a.sgf").write_text("(;GM[1]SZ[25]KM[7];B[aa];W[bb])")
     assert main(["review", str(tmp_path / "a.sgf")]) == 2
     assert capsys.readouterr().err == (
         "az-engine: a.sgf is a game on 25x25, and the net plays on 7x7 to 19x19 alone; "

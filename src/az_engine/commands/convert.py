@@ -92,13 +92,16 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
 
 
 def _game_of(source: Path) -> Game:
-    """The game whose records have the name of a file, or of one in a folder. Errors: DataError."""
+    """The game whose records have the name of a file, or of those in a folder. Errors: DataError, OptionError."""
     paths = sorted(source.iterdir()) if source.is_dir() else [source]
-    for name in game_names():
-        game = get_game(name)
-        if any(is_record(game.record_formats, path) for path in paths):
-            return game
-    raise DataError(f"{source}: no game's records have such a name; say --game, or name it .pgn, .csa, .kif ...")
+    games = [get_game(name) for name in game_names()]
+    firsts = (next((game for game in games if is_record(game.record_formats, path)), None) for path in paths)
+    results = {game.name: game for game in firsts if game is not None}
+    if not results:
+        raise DataError(f"{source}: no game's records have such a name; say --game, or name it .pgn, .csa, .kif ...")
+    if len(results) > 1:
+        raise OptionError(f"{source} holds records of {' and '.join(sorted(results))}: say which with --game")
+    return results.popitem()[1]
 
 
 def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:

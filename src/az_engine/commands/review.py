@@ -81,8 +81,8 @@ def main(args: argparse.Namespace) -> int:
                 review.tell(f"{problem}; it is {'written as it is' if any(kept) else 'not written'}")
                 continue
             damaged += bool(record.fault)
-            if record.note:
-                review.tell(f"{args.source.name}{f', game {number}' if number > 1 else ''}: {record.note}")
+            for text in filter(None, (record.note, record.assumed)):
+                review.tell(f"{args.source.name}{f', game {number}' if number > 1 else ''}: {text}")
             if record.fault:
                 review.tell(f"{args.source.name}, game {number}: {record.fault}; what can be read is reviewed")
             review.judge(record, f"game {number}" if args.all else "")

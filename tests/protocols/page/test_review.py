@@ -57,7 +57,7 @@ def test_every_position_is_judged_and_a_finished_game_by_the_rules() -> None:
     assert judged[4].score == 0.0
     record = annotated(sheet, judged, Record.of_line(FOOLS_MATE, names=("A", "B"), result=-1))
     assert record.moves == tuple(FOOLS_MATE)
-    assert record.comments[3].startswith("Blunder, gives away ")
+    assert record.comments[3].startswith("az-engine: Blunder, gives away ")
     parent = record.moved()[1]
     assert [child.move for child in parent.children] == ["g2g4", judged[2].best[0]], "the better line is a variation"
 

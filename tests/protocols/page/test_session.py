@@ -292,7 +292,8 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         file = page.one("write", format="PGN", **told)
         assert file["suffix"] == ".pgn"
         text = " ".join(file["text"].split())
-        assert "1. e4 $6 { [%eval 0.00] Inaccuracy, gives away 5 %; better d4 d5 } ( 1. d4 d5 ) 1... e5" in text
+        remark = "[%eval 0.00] az-engine: Inaccuracy, gives away 5 %; better d4 d5"
+        assert f"1. e4 $6 {{ {remark} }} ( 1. d4 d5 ) 1... e5" in text
         assert '[White "A"]' in file["text"]
         for numbers, shown in (({"cp": 53, "mate": None}, "0.53"), ({"cp": -12700, "mate": -1}, "#-1")):
             values = [VALUES[0], {"score": 0.4, "best": ["d7d5"], **numbers}]
@@ -358,7 +359,7 @@ def test_a_game_of_a_file_is_chosen_and_saved_with_all_that_stood_in_it(server: 
         assert (first["number"], first["games"]) == (1, ["A - ?, 2 moves", "Jörg - ?, 5 moves"])
         fields = {"moves": first["moves"], "source": first["source"], "values": VALUES, "names": ["A", ""]}
         text = " ".join(page.one("write", format="PGN", **fields)["text"].split())
-        for part in ('[Annotator "x"]', "mine Inaccuracy, gives away 5 %", "( 1. d4 $1 )", "[%eval 0.00]"):
+        for part in ('[Annotator "x"]', "mine | az-engine: Inaccuracy, gives away 5 %", "( 1. d4 $1 )", "[%eval 0.00]"):
             assert part in text
         played = page.one("write", format="PGN", **(fields | {"moves": ["e2e4", "c7c5", "g1f3"], "values": []}))
         assert "1. e4 { mine } ( 1. d4 $1 ) 1... c5 ( 1... e5 ) 2. Nf3" in " ".join(played["text"].split())

@@ -30,7 +30,7 @@ _FIGURINES = str.maketrans(dict(zip("♔♕♖♗♘♚♛♜♝♞", "KQRBN" * 
 _SIGNS = str.maketrans({":": "x", "×": "x", "†": "+", "‡": "#", "–": "-", "—": "-", "‒": "-", "О": "O", "о": "O"})
 _PIECE = "[^\\W\\d_a-z][^\\W\\d_a-zA-Z]?"
 _LIKE_A_MOVE = re.compile(
-    rf"(?P<piece>{_PIECE})?(?P<rest>[a-h]?[1-8]?[-x]?[a-h][1-8])(?:[=/(]?(?P<queen>{_PIECE}|[qrbnQRBN])\)?)?(?P<check>[+#]*)"
+    rf"(?P<piece>{_PIECE})?(?P<rest>[a-h]?[1-8]?[-x]?[a-h][1-8])(?:=?[/(]?(?P<queen>{_PIECE}|[qrbnQRBN])\)?)?(?P<check>[+#]*)"
 )
 _CASTLING = re.compile(r"([O0]-[O0](?:-[O0])?)[+#]*", re.IGNORECASE)
 

@@ -12,7 +12,8 @@ from ....records.text import BoundedLines
 NAME = "[A-Za-z0-9][A-Za-z0-9_+#=:-]*"  # of a header
 _TAG = re.compile(rf'\[\s*({NAME})\s+"((?:[^"\\]|\\.)*)"\s*\]')
 _LOOSE_TAG = re.compile(rf'\[\s*({NAME})\s+"(.*)"\s*\]\s*')  # with quotation marks in it
-_TOKEN = re.compile(r"\{|;|\$[0-9]*|\(|\)|\}|[^\s{}();$]+")
+_PROMOTION = r"[0-9]*[.…]*(?:[a-h]?[27]?[-x:×]?)[a-h][18]=?\([^\W\d_]{1,2}\)[^\s{}();$]*"  # a8(Q), in any language
+_TOKEN = re.compile(rf"{_PROMOTION}|\{{|;|\$[0-9]*|\(|\)|\}}|[^\s{{}}();$]+")
 _RESULTS = {"1-0": "1-0", "0-1": "0-1", "1/2-1/2": "1/2-1/2", "*": "*", "½-½": "1/2-1/2", "1/2": "1/2-1/2"}
 _RESULTS |= {"1–0": "1-0", "0–1": "0-1", "½–½": "1/2-1/2", "1:0": "1-0", "0:1": "0-1"}
 _NUMBER = re.compile(r"[0-9]+(?:\.+|…|$)|\.{2,}|…|\.")

@@ -10,7 +10,7 @@ import chess
 
 from ....errors import DataError, quoted
 from ....records.formats import MAX_PLIES
-from ....records.record import Node, Reason, Record
+from ....records.record import ILLEGAL, Node, Reason, Record
 from ....records.text import BoundedLines
 from .. import notation
 from . import letters
@@ -144,11 +144,13 @@ class _Tree:
             if word[0].isalpha() and re.search("[0-9]", word):  # meant as a move, unlike "mate" and "e.p."
                 self._strange = self._strange or f"line {token.line}: {quoted(word, 20)} is no move: kept as a comment"
             return
-        if not move and not self._outer:
-            raise DataError("a move is left out (--)")
         if not self._outer and len(self._line) > MAX_PLIES:
             raise DataError(f"the game has more than {MAX_PLIES} moves")
         node = Node(self._board.uci(move) if move else "0000")
+        if not move and not self._outer:
+            node.more[ILLEGAL] = ()
+            where = "a move is left out (--): the game is read up to it, what follows stays in PGN alone"
+            self.fault = self.fault or f"line {token.line}: {where}"
         if text != word:
             mark = word[len(text) :]
             signs = re.findall(r"[!?]+|=$|[⩲⩱±∓∞□]", mark)

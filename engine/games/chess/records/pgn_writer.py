@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import chess
 
 from ....errors import IllegalMoveError, PositionError
-from ....records.opinion import Opinion, add_comment
+from ....records.opinion import Opinion, add_remark
 from ....records.record import Node, Record
 from .. import notation
 from .movetext import NAME
@@ -143,7 +143,8 @@ def opine(node: Node, opinion: Opinion) -> None:
     """Add an opinion as lichess writes it: a NAG, and [%eval], White's pawns or moves to mate."""
     if opinion.kind and not any(1 <= nag <= 6 for nag in node.nags):
         node.nags += (_NAGS[opinion.kind],)
+    between = " | " if re.sub(r"\[%[^\]]*\]|\s", "", node.comment) else " "  # behind what people have written
     if node.move and "[%eval" not in node.comment and not opinion.over:
         value = f"{opinion.cp / 100:.2f}" if opinion.mate is None else f"#{opinion.mate}"
         node.comment = f"[%eval {value}] {node.comment}".rstrip()
-    add_comment(node, opinion.remark, " ")
+    add_remark(node, opinion, between)

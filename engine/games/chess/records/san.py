@@ -13,7 +13,7 @@ def read_san(fen: str, text: str, chess960: bool) -> str:
     board = chess.Board(fen, chess960=True)
     shown = repr(text[:20])
     fault = f"{shown} is no move; write it as Nf3 or g1f3"
-    plain = letters.plain(text)
+    plain = letters.in_english(text, None)
     for spelling in (plain, plain[:1].upper() + plain[1:].lower(), plain.upper()):  # nf3 may be a knight's
         try:
             move = board.parse_san(spelling)

@@ -40,18 +40,6 @@ HEADERS = {
     "RU": "Rules",
     "ON": "Opening",
 }
-OTHERS = {
-    "2": "Othello",
-    "3": "chess",
-    "4": "Gomoku",
-    "5": "Nine Men's Morris",
-    "6": "Backgammon",
-    "7": "Chinese chess",
-    "8": "shogi",
-    "9": "Lines of Action",
-    "10": "Ataxx",
-    "11": "Hex",
-}
 _SIMPLE_KO = "koSIMPLEscoreAREAtaxNONEsui1"  # Tromp-Taylor's rules but for the ko
 _CHARSET = re.compile(
     r"utf-?8|us-?ascii|ascii|latin-?[0-9]|iso-?8859-?[0-9]+|(windows-?|cp)[0-9]+|gb2312|gbk|gb18030|big5([-_]?hkscs)?"
@@ -238,22 +226,28 @@ class _SgfReader:
         self._turn = BLACK  # in variations, and after a fault
         self._checked = True  # the main line is read, and right so far
         self._nodes = 0
-        self._fault = self._note = ""
+        self._fault = ""
+        self._notes: list[str] = []
         self._tree = self._owner = Node()  # _owner: the node with the position that the main line begins from
 
     def record(self) -> Record:
         game = self._text("GM").strip() or "1"
-        if game in OTHERS:
-            return Record(fault=f"this is a game of {OTHERS[game]} (GM[{game}]), which no SGF file holds here")
+        if game in terms.OTHERS:
+            return Record(fault=f"this is a game of {terms.OTHERS[game]} (GM[{game}]), which no SGF file holds here")
         try:
             self._columns, self._rows = _size(self._text("SZ"))
             self._line[0] = notation.empty_board(self._columns, self._rows, *self._komi_and_rules())[0]
         except PositionError as error:
             return Record(names=(self._text("PB"), self._text("PW")), headers=self._headers, fault=str(error))
         self._read()
+        self._look_for_handicap()
         result, reason, margin = terms.result_of_text(self._text("RE"))
         names = (self._text("PB"), self._text("PW"))
-        return Record(self._tree, result, reason, margin, names, self._headers, self._fault, self._note)
+        assumed = (
+            "" if self._text("KM").strip() else "the file says no komi and is judged at 0; for another add KM[6.5]"
+        )
+        note = "; ".join(self._notes)
+        return Record(self._tree, result, reason, margin, names, self._headers, self._fault, note, assumed=assumed)
 
     def _text(self, name: str) -> str:
         return text_of(self._root.get(name, ()))
@@ -268,14 +262,21 @@ class _SgfReader:
         if known := terms.rules_of_text(headers.get("Rules", "")):
             headers["RuleSet"] = known
         elif text := headers.get("Rules", "").strip():
-            self._note = f"the rules {quoted(text)} are not known and are read as Tromp-Taylor's"
+            self._notes.append(f"the rules {quoted(text)} are not known and are read as Tromp-Taylor's")
         komi = terms.komi_of_text(self._text("KM"))
         if komi is not None:
             headers["Komi"] = f"{komi:g}"
         elif text := self._text("KM").strip():
-            unread = f"the komi {quoted(text)} is no number of half points and is read as 0"
-            self._note = "; ".join(filter(None, (self._note, unread)))
+            self._notes.append(f"the komi {quoted(text)} is no number of half points and is read as 0")
         return komi or 0.0, headers.get("RuleSet", "tromp-taylor")
+
+    def _look_for_handicap(self) -> None:
+        """Tell of a handicap without stones, set up or moved ahead of White's first move."""
+        handicap, start = _whole(self._text("HA")), self._line[0]
+        replies = [node.move for node in self._tree.line() if node.move][1::2]
+        placed = replies[:1] == [SKIP] and int(start["turn"]) == BLACK
+        if handicap > 1 and int(start["handicap"]) < 2 and not placed:
+            self._notes.append(f"the handicap is {handicap}, but no stones are set up: the board begins empty")
 
     # ------------------------------------------------------------------ the tree
 
@@ -373,6 +374,10 @@ class _SgfReader:
             black, white, cleared = (
                 _points(result.get(key, ()), self._columns, self._rows) for key in ("AB", "AW", "AE")
             )
+            for points, name in (((black & white) - cleared, "white"), ((black | white) & cleared, "empty")):
+                if points:
+                    point = notation.vertex(min(points), self._columns, self._rows)
+                    self._notes.append(f"{point} is set up in two ways and is taken as {name}")
             self._place(black, white, cleared, turn, _whole(text_of(result.get("HA", ()))) if root else 0)
         except PositionError as error:
             self._spoil(error)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....errors import PositionError
-from ....records.opinion import Opinion, add_comment
+from ....records.opinion import Opinion, add_remark
 from ....records.record import ILLEGAL, Node, Record
 from .. import notation
 from ..notation import SKIP
@@ -158,4 +158,4 @@ def opine(node: Node, opinion: Opinion) -> None:
     if opinion.kind and not node.more.keys() & {"BM", "DO", "IT", "TE"}:
         result |= _ANNOTATIONS[opinion.kind]
     node.more = result | node.more
-    add_comment(node, opinion.remark)
+    add_remark(node, opinion)

@@ -10,6 +10,18 @@ from ....records.record import Reason
 from .. import notation
 from ..rulesets import rule_set
 
+OTHERS = {
+    "2": "Othello",
+    "3": "chess",
+    "4": "Gomoku",
+    "5": "Nine Men's Morris",
+    "6": "Backgammon",
+    "7": "Chinese chess",
+    "8": "shogi",
+    "9": "Lines of Action",
+    "10": "Ataxx",
+    "11": "Hex",
+}  # games that SGF files hold, by GM
 _ING = "koPOSITIONALscoreAREAtaxNONEsui1fpok1"
 _WORDS = {
     "new-zealand": "nz|new zealand|newzealand|新西兰|紐西蘭|ニュージーランド",

@@ -47,8 +47,13 @@ def read(stream: BinaryIO) -> Iterator[Record]:
 
 
 class _CsaReader(GameReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self._behind = False  # something stands behind the end
+
     def is_new_game(self, line: str) -> bool:
-        return line.rstrip() == "/"
+        moved = self.draft.node is not self.draft.tree
+        return line.rstrip() == "/" or (moved and re.match("V[0-9]|N[-+]|P[I1]", line) is not None)
 
     def take(self, number: int, line: str) -> None:
         draft = self.draft
@@ -61,9 +66,12 @@ class _CsaReader(GameReader):
                     self._remark(",".join(statements[i:]).strip())
                     return
                 self.begun = True
-                if statement.startswith("%"):
+                if draft.ended and (self._behind or statement[0] not in ("T$" if draft.node.end else "T$%")):
+                    self._behind = True
+                    draft.behind(f"line {number}", statement)
+                elif statement.startswith("%"):
                     self._end(statement)
-                elif not draft.dead and (not draft.ended or statement[0] in "T$N"):
+                elif not draft.dead:
                     self._state(statement)
                 elif statement[:1] in ("+", "-"):
                     draft.offender = None
@@ -194,7 +202,7 @@ class _CsaReader(GameReader):
 
     def _end(self, statement: str) -> None:
         draft = self.draft
-        if draft.ended:
+        if draft.ended:  # a remark has said it
             return
         if draft.replay is None and not draft.dead:
             self._turn_or_move(BLACK, "")

@@ -99,7 +99,7 @@ class _JkfReader:
                 forks += [(at, _list(fork)) for fork in reversed(_list(_given(entry.get("forks"), [])))]
                 if not draft.dead:
                     try:
-                        self._take(entry, begin=at == 0)
+                        self._take(entry, at)
                     except AzError as error:
                         draft.spoil(f"move {at}", error)
                 elif not draft.varying and entry.get("special"):
@@ -114,7 +114,18 @@ class _JkfReader:
         except DataError as error:
             self._draft.spoil(f"move {ply}", error)
 
-    def _take(self, entry: dict[str, Any], *, begin: bool) -> None:
+    def _take(self, entry: dict[str, Any], at: int) -> None:
+        draft = self._draft
+        if draft.ended and (entry.get("move") or entry.get("special")):
+            rest = {name: value for name, value in entry.items() if name not in ("comments", "forks")}
+            draft.behind(f"move {at}", json.dumps(rest, ensure_ascii=False))
+        else:
+            self._move_or_end(entry, at)
+        for comment in _list(entry.get("comments") or []):
+            draft.comment(str(comment))
+        draft.settle()
+
+    def _move_or_end(self, entry: dict[str, Any], at: int) -> None:
         draft = self._draft
         if entry.get("move"):
             replay = draft.replay
@@ -122,15 +133,12 @@ class _JkfReader:
             draft.attempt(json.dumps(entry["move"]), partial(_move, replay, _dict(entry["move"])))
         if entry.get("special"):
             self._end(str(entry["special"]))
-        elif not entry.get("move") and not begin and not entry.get("comments"):
+        elif not entry.get("move") and at and not entry.get("comments"):
             raise DataError("an entry has neither move nor special")
         if isinstance(entry.get("time"), dict):
             now = _dict(_given(entry["time"].get("now"), {}))
             hours, minutes, seconds = (now.get(unit) or 0 for unit in "hms")
             draft.node.seconds = _number(hours) * 3600 + _number(minutes) * 60 + _number(seconds)
-        for comment in _list(entry.get("comments") or []):
-            draft.comment(str(comment))
-        draft.settle()
 
     def _end(self, word: str) -> None:
         draft = self._draft

@@ -22,13 +22,17 @@ from .reader import Draft, GameReader, read_games
 from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, NUMBER_OF, PIECE_OF, PLAYERS, RANKS, word_of
 
 _NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
+_MOVE = re.compile("[1-9１-９▲△▼▽☗☖]|同")
+_SIDED = re.compile(r"\s*[▲△▼▽☗☖]")  # moves of KI2
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
 _SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
 _VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
 _CELL = re.compile(r"([vV▽△^▲]?)([^\svV▽△^▲])")
 _HELD = re.compile(f"(.)([0-9０-９]{{1,2}}|十?[{RANKS}]?)(?![0-9０-９{RANKS}十])")  # a man in hand and how many
-_FURNITURE = re.compile(r"\s*(手数--|\+-|[９9][ 　]*[８8]|[-=]*$)")  # lines that only help the eye
+_COLUMNS = re.compile(r"\s*手数\s*([-－‐―─━ー]{2}|指し?手)")  # the heads of the columns of moves
+_FURNITURE = re.compile(r"\s*(\+-|[９9][ 　]*[８8]|[-=]*$|手数[＝=]\s*[0０]\s*(まで)?\s*$)")  # only helps the eye
+_COUNT = re.compile(r"\s*手数[＝=](.*)")  # of the moves before a diagram, and the last of them
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -70,7 +74,7 @@ class _KifReader(GameReader):
             self._mark(line)
         elif line.strip():
             try:
-                self._state(line)
+                self._state(number, line)
             except AzError as error:
                 draft.spoil(f"line {number}", error)
 
@@ -83,12 +87,14 @@ class _KifReader(GameReader):
         if not re.match("#KIF version|# *-+.*棋譜ファイル", line):
             self.marks.setdefault((id(node), line[0]), (node, []))[1].append(line[1:])
 
-    def _state(self, line: str) -> None:
+    def _state(self, number: int, line: str) -> None:
         draft = self.draft
         if match := _VARIATION.match(line):
             if self.moving:
                 self.number = int(match[1]) - 1
                 draft.vary(int(match[1]) - self.first + 1)
+        elif _COLUMNS.match(line):
+            self.begun = True
         elif draft.dead:
             self._look_for_illegal(line)
         elif summary := _SUMMARY.match(line):
@@ -96,12 +102,16 @@ class _KifReader(GameReader):
             if not draft.ended:
                 _sum_up(draft, summary[1])
         elif draft.ended:
-            draft.comment(line)
+            move = _NUMBERED.fullmatch(line)
+            if _MOVE.match(move[2]) if move else _SIDED.match(line):
+                draft.behind(f"line {number}", line)
+            else:
+                draft.comment(line)
         elif not self.moving and _FURNITURE.match(line):
-            self.begun = self.begun or line.startswith("手数--")
+            pass
         elif match := _NUMBERED.fullmatch(line):
             self._numbered(int(match[1]), match[2].strip())
-        elif re.match(r"\s*[▲△▼▽☗☖]", line):
+        elif _SIDED.match(line):
             for text in re.split("[▲△▼▽☗☖]", line)[1:]:
                 self._move(text.strip())
         elif self.moving:
@@ -116,6 +126,8 @@ class _KifReader(GameReader):
         elif line.strip() in ("後手番", "上手番", "先手番", "下手番"):
             self.begun = True
             self.turn = PLAYERS[line.strip()[:2]]
+        elif match := _COUNT.match(line):
+            self._header("手数", match[1].strip())
         elif match := _HEADER.match(line.strip()):
             self._header(match[1], match[2].strip())
         else:
@@ -208,7 +220,7 @@ class _KifReader(GameReader):
             self.first = number
         self.moving, self.number = True, number
         word = _first_word(text)
-        if word in KIF_ENDINGS or not re.match("[1-9１-９▲△▼▽☗☖]|同", text):
+        if word in KIF_ENDINGS or not _MOVE.match(text):
             ending: Ending = KIF_ENDINGS.get(word, ("", None))
             self.draft.end(ending, KIF="" if word == word_of(KIF_ENDINGS, ending) else word)
         else:

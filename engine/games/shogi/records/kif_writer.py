@@ -122,7 +122,7 @@ class _Writer:
         keys = {ours: theirs for theirs, ours in KIF_HEADERS.items()}
         for name, value in headers_of(record):
             key = re.sub(r"[\s：:*#&|+]", "_", keys.get(name, name))[:20] or "_"
-            self._lines.append(f"{key}：{value}")
+            self._lines.append(f"{key}{'＝' if key == '手数' else '：'}{value}")
         self._lines += [f"手合割：{self._handicap}"] if self._handicap else diagram(self._replay)
         named = any(record.names) or self._numbered
         sides = zip(self._sides, record.names, strict=True)

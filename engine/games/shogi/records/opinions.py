@@ -5,7 +5,7 @@ Both count from Black's view; a mate is 30,000, as other programs have it.
 
 from __future__ import annotations
 
-from ....records.opinion import Opinion, add_comment
+from ....records.opinion import Opinion, add_comment, add_remark
 from ....records.record import Node
 from .. import notation
 from . import moves
@@ -30,7 +30,7 @@ def in_kif(node: Node, opinion: Opinion) -> None:
         parts = f"深さ {opinion.depth} ノード数 {opinion.nodes} 評価値 {_value(opinion)}"
         parts += f" 読み筋 {' '.join(words)}" if words else ""
         add_comment(node, f"*解析 0 候補1 {parts}")
-    add_comment(node, opinion.remark)
+    add_remark(node, opinion)
 
 
 def in_csa(node: Node, opinion: Opinion) -> None:
@@ -39,4 +39,4 @@ def in_csa(node: Node, opinion: Opinion) -> None:
         replay = Replay.of(opinion.position)
         line = " ".join(move_text(replay, Node(word)) for word in opinion.line)
         add_comment(node, f"* {_value(opinion)} {line}".rstrip())
-    add_comment(node, opinion.remark)
+    add_remark(node, opinion)

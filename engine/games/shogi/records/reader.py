@@ -51,6 +51,7 @@ class Draft:
     fresh: bool = False  # no move of it so far
     fault: str = ""  # of the main line
     faults: list[str] = field(default_factory=list)  # of variations
+    note: str = ""  # the first thing behind an end
     dead: bool = False  # the rest of the line is not read
     offender: int | None = None  # the side whose last move was not legal, while nothing has followed it
     _comments: list[str] = field(default_factory=list)
@@ -137,6 +138,12 @@ class Draft:
     def comment(self, text: str) -> None:
         self._comments.append(text.rstrip())
 
+    def behind(self, place: str, text: str) -> None:
+        """Keep what stands behind the end of its line as a comment; place: such as "line 3"."""
+        self.comment(text)
+        line = "the variation" if self.varying else "the game"
+        self.note = self.note or f"{place}: {line} has ended; what stands behind is kept as comments"
+
     def header(self, name: str, value: str) -> None:
         """Set a header, by its PGN name where it has one."""
         if value and len(self.headers) < _MOST_HEADERS:
@@ -174,7 +181,8 @@ class Draft:
             _drop_illegal(self.tree)
         _drop_end(self.tree, usual_end(self.reason, self.result, self._turn))
         fault = self.fault or (self.faults[0] if self.faults else "")
-        return Record(self.tree, self.result, self.reason, None, (self.names[0], self.names[1]), self.headers, fault)
+        names = (self.names[0], self.names[1])
+        return Record(self.tree, self.result, self.reason, None, names, self.headers, fault, self.note)
 
     def _close(self) -> None:
         """See by the rules how the main line ends, once it is read."""

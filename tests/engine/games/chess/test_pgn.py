@@ -186,3 +186,27 @@ def test_damaged_files_never_crash(seed: int) -> None:
             except PositionError:
                 continue  # a position that FEN allows and our rules do not
             assert read(written)[0].moves == record.moves
+
+
+def test_promotions_in_brackets_and_behind_a_stroke() -> None:
+    fen = '[FEN "1n6/P6k/8/8/8/8/7p/K5N1 w - - 0 1"]\n\n'
+    for text in ("1. axb8(Q) hxg1/R+ *", "1.a7xb8=(Q)! (1. a8(N) h1(B)) 1...hxg1(R)+ *", "1. axb8(D) hxg1(T)+ *"):
+        (record,) = read(f"{fen}{text}\n")
+        assert (record.moves, record.fault, record.note) == (("a7b8q", "h2g1r"), "", "")
+    (record,) = read("1. e4 e5 2. Ke2 Ke7 3. Ke1 Ke8(D) *\n")  # a diagram
+    assert (len(record.moves), record.fault) == (6, "")
+    line = CHESS.parse_position("1n6/P6k/8/8/8/8/7p/K5N1 w - - 0 1")[0]
+    for text in ("a8(Q)", "a8/Q", "a8=(Q)", "a8q"):
+        assert CHESS.read_move(line, text) == CHESS.parse_move(line, "a7a8q")
+
+
+def test_what_stands_behind_a_null_move_is_kept() -> None:
+    (record,) = read("1. e4 e5 2. Nf3 -- {tempo} 3. Nxe5 Nc6 (3... d6) 4. Nxc6 1-0\n")
+    assert (record.moves, record.result) == (("e2e4", "e7e5", "g1f3"), 1)
+    assert record.fault == "line 1: a move is left out (--): the game is read up to it, what follows stays in PGN alone"
+    assert [node.move for node in record.tree.line()][4:] == ["0000", "f3e5", "b8c6", "e5c6"]
+    text = format_games([record], PGN)
+    assert text.endswith("\n\n1. e4 e5 2. Nf3 -- { tempo } 3. Nxe5 Nc6 ( 3... d6 ) 4. Nxc6 1-0\n")
+    assert read(text)[0].tree == record.tree
+    assert UCI.lost(record)["illegal moves"] == 1
+    assert format_games([record], UCI) == "position startpos moves e2e4 e7e5 g1f3\n"

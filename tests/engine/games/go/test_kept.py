@@ -364,3 +364,32 @@ def test_ugf(encoding: str) -> None:
 def test_handicap_stones_of_ugf_stand_on_its_board() -> None:
     record = read("[Header]\nSize=13\nHdcp=2,0.50\n[Data]\nGG,W1,1,30\n", "ugf")
     assert (record.root or "").startswith("13/13/13/9X3/13/13/13/13/13/3X9/13/13/13 w - 0.5")
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("HA[3]KM[0.5];W[gc];B[cc]", "the handicap is 3, but no stones are set up: the board begins empty"),
+        ("HA[2];B[gc];W[cc]", "the handicap is 2, but no stones are set up: the board begins empty"),
+        ("HA[2];B[gc];B[cc];W[ee]", ""),
+        ("HA[2];AB[gc][cc];W[ee]", ""),
+        ("HA[2]AB[gc][cc];W[ee]", ""),
+        ("HA[1];B[ee]", ""),
+        ("HA[0];B[ee]", ""),
+        ("AB[cc:dd]AW[dd];B[gg]", "D6 is set up in two ways and is taken as white"),
+        ("AB[cc][dd]AE[cc]PL[B];B[gg]", "C7 is set up in two ways and is taken as empty"),
+        ("AB[cc][dd];AE[cc]AW[dd];B[gg]", ""),
+    ],
+)
+def test_set_ups_that_say_too_little_or_too_much_are_told(text: str, note: str) -> None:
+    record = read(f"(;SZ[9]{text})")
+    assert (record.note, record.fault) == (note, "")
+
+
+def test_the_first_position_of_the_file_has_the_last_word_on_a_point() -> None:
+    assert (read("(;SZ[9]AB[aa][ab]AW[aa])").root or "").startswith("O8/X8/")
+
+
+def test_a_komi_that_nobody_said_is_told_where_positions_are_judged() -> None:
+    told = "the file says no komi and is judged at 0; for another add KM[6.5]"
+    assert [read(f"(;SZ[9]{text};B[ee])").assumed for text in ("", "KM[]", "KM[0]", "KM[x]")] == [told, told, "", ""]

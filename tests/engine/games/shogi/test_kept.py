@@ -333,3 +333,61 @@ def test_words_that_csa_alone_has_are_kept_there() -> None:
     assert [*KIF.lost(read(CSA, "PI\n+\n+7776FU\n%OUTE_SENNICHITE\n"))] == [
         "end by repetition, which is written as 中断"
     ]
+
+
+def test_moves_behind_the_end_are_kept_as_comments() -> None:
+    ended = "PI\n+\n+7776FU\n-3334FU\n%TORYO\nT3\n"
+    moves = [{"from": {"x": 7, "y": 7}, "to": {"x": 7, "y": 6}, "piece": "FU"}]
+    moves += [{"from": {"x": 3, "y": 3}, "to": {"x": 3, "y": 4}, "piece": "FU"}]
+    late = {"move": {"from": {"x": 2, "y": 7}, "to": {"x": 2, "y": 6}, "piece": "FU"}}
+    entries = [{}, *({"move": move} for move in moves), {"special": "TORYO"}, late, {"special": "KACHI"}]
+    for form, text, place, comment in (
+        (CSA, f"{ended}+2726FU\nT9\n%KACHI\n", "line 7", "+2726FU\nT9\n%KACHI"),
+        (CSA, f"{ended}%KACHI\n", "line 7", "%KACHI"),
+        (KIF, "   1 ７六歩(77)\n   2 ３四歩(33)\n   3 投了\n   4 ２六歩(27)\n", "line 4", "   4 ２六歩(27)"),
+        (KI2, "▲７六歩 △３四歩\nまで2手で後手の勝ち\n▲２六歩\n", "line 3", "▲２六歩"),
+        (JKF, json.dumps({"moves": entries}), "move 4", f'{json.dumps(late)}\n{{"special": "KACHI"}}'),
+    ):
+        record = read(form, text)
+        assert record.moves == ("7g7f", "3c3d")
+        assert (record.result, record.reason, record.fault) == (-1, "resignation", "")
+        assert record.note == f"{place}: the game has ended; what stands behind is kept as comments"
+        *_, end = record.tree.line()
+        assert (end.end, end.comment) == (("resignation", -1), comment)
+        assert end.seconds == (3.0 if form is CSA else None)
+    assert not read(KIF, "   1 ７六歩(77)\n   2 投了\n2026年の名局\n1 局目\n").note
+
+
+def test_games_of_csa_without_a_line_between_them() -> None:
+    game = "'CSA encoding=UTF-8\nV2.2\nN+{}\nPI\n+\n+7776FU\n%TORYO\n"
+    for first in (game, game.replace("%TORYO\n", ""), game.replace("7776", "7775")):
+        records = list(CSA.read(io.BytesIO((first.format("a") + game.format("b")).encode())))
+        assert [record.names[0] for record in records] == ["a", "b"]
+        assert records[1].moves == ("7g7f",)
+        assert [record.note for record in records] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "手数＝0",
+        "手数=0  まで",
+        "手数----指手---------消費時間--",
+        "手数----指手--消費時間--",
+        "  手数－－－指し手－－－消費時間",
+        "手数  指手  消費時間",
+        "手数━━指手━━",
+    ],
+)
+def test_lines_above_the_moves_are_no_comments(line: str) -> None:
+    record = read(KIF, f"手合割：平手\n{line}\n   1 ７六歩(77)\n{line if '指' in line else ''}\n   2 ３四歩(33)\n")
+    assert (record.moves, record.comments, record.headers, record.fault) == (("7g7f", "3c3d"), (), {}, "")
+
+
+def test_the_moves_before_a_diagram_are_a_header() -> None:
+    record = read(KIF, "手数＝68  ▲３三角成  まで\n手合割：平手\n   1 ７六歩(77)\n")
+    assert (record.comments, record.headers) == ((), {"手数": "68  ▲３三角成  まで"})
+    assert KIF.write is not None
+    text = KIF.write(record)
+    assert "\n手数＝68  ▲３三角成  まで\n" in text
+    assert read(KIF, text) == record
