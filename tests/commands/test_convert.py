@@ -128,7 +128,7 @@ def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.Capture
             "line 1: white has 0 kings instead of one",
         ),
         ("x.pgn", '[FEN "x"]\n\n1. e4 *\n\n[FEN "4k3/8/8/8/8/8/8/4K3 w - - 0 1"]\n\n*\n', "expected 8 rows"),
-        ("x.csa", "P1-XX\n+\n+7776FU\n/\nP-00AL\nP+59OU\nP-51OU\n+\n", "line 1: '-XX' in rank 1 is no man"),
+        ("x.csa", "P1-XX\n+\n+7776FU\n/\nP-00AL\nP+59OU\nP-51OU\n+\n", "line 1: '-XX' in rank 1 is no piece"),
     ],
 )
 def test_no_game_begins_where_it_did_not(

@@ -127,7 +127,7 @@ class _CsaReader(GameReader):
             raise DataError(f"{shown(statement)} is no CSA statement")
 
     def _place(self, rest: str) -> None:
-        """A P statement without its P: the usual board (I), a rank (1 to 9), one side's men. Errors: PositionError."""
+        """A P statement without its P: the usual board (I), a rank (1 to 9), a side's pieces. Errors: PositionError."""
         board = self.board = self.board or [0] * SQUARES
         if rest[:1] == "I":
             board[:] = _START["board"].tolist()
@@ -168,19 +168,19 @@ class _CsaReader(GameReader):
             elif cell[0] in "+-" and cell[1:] in CODES:
                 piece = CODES.index(cell[1:]) + 1 + 16 * "+-".index(cell[0])
             else:
-                raise PositionError(f"{shown(cell)} in rank {rank + 1} is no man")
+                raise PositionError(f"{shown(cell)} in rank {rank + 1} is no piece")
             self.board[9 * (8 - column) + rank] = piece
         if len(text) > 27 or len(cells) > 9:
             raise PositionError(f"rank {rank + 1} has more than nine squares")
 
     def _pieces(self, text: str) -> list[tuple[str, str, int]]:
-        """(file, rank, man) of each of "82HI22KA". Errors: PositionError."""
+        """(file, rank, piece) of each of "82HI22KA". Errors: PositionError."""
         if not re.fullmatch(f"([0-9]{{2}}({'|'.join(CODES)}))*", text, re.ASCII):
-            raise PositionError(f"{shown(text)} are no men on squares, such as 82HI22KA")
+            raise PositionError(f"{shown(text)} are no pieces on squares, such as 82HI22KA")
         return [(text[i], text[i + 1], CODES.index(text[i + 2 : i + 4]) + 1) for i in range(0, len(text), 4)]
 
     def _all_the_rest(self, side: int) -> None:
-        """Put all remaining men into one hand."""
+        """Put all remaining pieces into one hand."""
         assert self.board is not None
         for piece in range(1, HELD + 1):
             placed = sum(m & 15 in (piece, piece + PROMOTED) for m in self.board)

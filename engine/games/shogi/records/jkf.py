@@ -177,13 +177,13 @@ def _number(value: Any) -> float:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 99:
-        raise DataError(f"{moves.shown(json.dumps(value))} is no number of men")
+        raise DataError(f"{moves.shown(json.dumps(value))} is no number of pieces")
     return value
 
 
 def _piece_of(kind: Any) -> int:
     if kind not in CODES:
-        raise DataError(f"{moves.shown(str(kind))} is no man")
+        raise DataError(f"{moves.shown(str(kind))} is no piece")
     return CODES.index(kind) + 1
 
 

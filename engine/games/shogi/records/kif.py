@@ -29,7 +29,7 @@ _SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
 _VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
 _CELL = re.compile(r"([vV▽△^▲]?)([^\svV▽△^▲])")
-_HELD = re.compile(f"(.)([0-9０-９]{{1,2}}|十?[{RANKS}]?)(?![0-9０-９{RANKS}十])")  # a man in hand and how many
+_HELD = re.compile(f"(.)([0-9０-９]{{1,2}}|十?[{RANKS}]?)(?![0-9０-９{RANKS}十])")  # a piece in hand and how many
 _COLUMNS = re.compile(r"\s*手数\s*([-－‐―─━ー]{2}|指し?手)")  # the heads of the columns of moves
 _FURNITURE = re.compile(r"\s*(\+-|[９9][ 　]*[８8]|[-=]*$|手数[＝=]\s*[0０]\s*(まで)?\s*$)")  # only helps the eye
 _COUNT = re.compile(r"\s*手数[＝=](.*)")  # of the moves before a diagram, and the last of them
@@ -168,7 +168,7 @@ class _KifReader(GameReader):
         for column, (side, name) in enumerate(cells):
             piece = PIECE_OF.get(name, 0)
             if not piece and name not in "・･.＊*":
-                raise PositionError(f"{shown(name)} in rank {RANKS[self.ranks]} is no man")
+                raise PositionError(f"{shown(name)} in rank {RANKS[self.ranks]} is no piece")
             white = side in ("v", "V", "▽", "△")
             self.board[9 * (8 - column) + self.ranks] = piece + 16 * white if piece else 0
         self.ranks += 1

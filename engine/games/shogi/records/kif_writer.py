@@ -256,7 +256,7 @@ def _handicap(root: str | None) -> str:
 
 
 def diagram(replay: Replay) -> list[str]:
-    """A board with the men in hand."""
+    """A board with the pieces in hand."""
     state = replay.state
     hands = []
     for side in range(2):

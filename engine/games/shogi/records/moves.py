@@ -13,12 +13,12 @@ from .words import FILES, NAMES, NUMBER_OF, PIECE_OF, RANKS
 
 _MOVE = re.compile(
     r"[▲△▼▽☗☖]?(?:(?P<file>[1-9１-９])(?P<rank>[1-9１-９一二三四五六七八九])|同)\s*"
-    r"(?P<man>成香|成桂|成銀|[歩步香桂銀角飛金玉王と杏圭全馬龍竜])"
+    r"(?P<piece>成香|成桂|成銀|[歩步香桂銀角飛金玉王と杏圭全馬龍竜])"
     r"(?P<place>[左直右]?)(?P<motion>[上行引入寄]?)(?P<how>打|成|不成|生|)(?:\s*[(（](?P<origin>[1-9１-９][1-9１-９])[)）])?"
 )
 _LETTERS = "PLNSBRGK"
 _WESTERN = re.compile(
-    r"(?P<promoted>\+(?![GK]))?(?P<man>[PLNSGBRK])(?P<way>[-x*]?)(?P<file>[1-9])(?P<rank>[1-9a-i])(?P<how>[+=]?)",
+    r"(?P<promoted>\+(?![GK]))?(?P<piece>[PLNSGBRK])(?P<way>[-x*]?)(?P<file>[1-9])(?P<rank>[1-9a-i])(?P<how>[+=]?)",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -63,7 +63,7 @@ def read_move(line: State, text: str) -> str:
     """A move that a person types (7六歩, 76歩, 同歩, 5五角打, P-7f, Bx2b+), in USI. Errors: IllegalMoveError."""
     typed, western = text, _WESTERN.fullmatch(text)
     if western:
-        piece = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
+        piece = NAMES[_LETTERS.index(western["piece"].upper()) + (8 if western["promoted"] else 0)]
         how = {"+": "成", "=": "不成", "": ""}[western["how"]]
         rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"].lower()))
         text = f"{western['file']}{rank}{piece}{'打' if western['way'] == '*' else how}"
@@ -97,7 +97,7 @@ def _last_target(line: State) -> int | None:
 
 def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
     """The move that a text names, by its origin or by the words for its way. Errors: IllegalMoveError."""
-    piece, promotes = PIECE_OF[result["man"]], result["how"] == "成"
+    piece, promotes = PIECE_OF[result["piece"]], result["how"] == "成"
     if result["origin"]:
         source = 9 * NUMBER_OF[result["origin"][0]] + NUMBER_OF[result["origin"][1]]
         return board_move(replay, source, to, piece) + PROMOTES * promotes
@@ -107,7 +107,7 @@ def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
     fitting = sources(replay, to, piece)
     if not fitting:
         if drop is None or result["how"]:
-            raise IllegalMoveError(f"no {result['man']} can go there in {notation.format_sfen(replay.state)}")
+            raise IllegalMoveError(f"no {result['piece']} can go there in {notation.format_sfen(replay.state)}")
         return drop
     fitting = _narrow(fitting, to, replay.turn, result["place"], result["motion"])
     if len(fitting) != 1:
@@ -116,7 +116,7 @@ def _resolve(replay: Replay, to: int, result: re.Match[str]) -> int:
 
 
 def sources(replay: Replay, to: int, piece: int) -> list[int]:
-    """The squares from which a man of the side to move can go to one, from the mover's right to its left."""
+    """The squares from which a piece of the side to move can go to one, from the mover's right to its left."""
     turn, board = replay.turn, replay.state["board"]
     ours = piece + 16 * turn
     moves = [m for m in replay.legal_moves() if m & 127 == to and m >> 7 & 127 < DROPS and board[m >> 7 & 127] == ours]
@@ -170,7 +170,7 @@ def ki2(replay: Replay, move: int, last: int | None = None) -> str:
 
 
 def way(replay: Replay, move: int) -> str:
-    """The words that tell a legal move of a man on the board from those of others of its kind, such as 右 or 引."""
+    """The words that tell a legal move of a piece on the board from those of others of its kind, such as 右 or 引."""
     to, source = move & 127, move >> 7 & 127
     piece = int(replay.state["board"][source]) & 15
     fitting = sources(replay, to, piece)

@@ -1,4 +1,4 @@
-"""What KIF and CSA call men, handicaps, headers and ends of games."""
+"""What KIF and CSA call pieces, handicaps, headers and ends of games."""
 
 from __future__ import annotations
 

@@ -419,7 +419,7 @@ def test_ki2_agrees_with_cshogi() -> None:
         (CSA, "PI55FU\n+\n", "line 1: there is no FU on 55 to take away"),
         (CSA, "P1+FU+FU\n+\n", "kings"),
         (CSA, "PI\nP+" + "00FU" * 300 + "\n+\n", "line 3: there are 117 pawns; a shogi set has 18"),
-        (CSA, "P9-XX\n+\n", "line 1: '-XX' in rank 9 is no man"),
+        (CSA, "P9-XX\n+\n", "line 1: '-XX' in rank 9 is no piece"),
         (CSA, "P+00OU\n+\n", "line 1: OU is never in hand"),
         (CSA, "PI\n+\n+7776FU\nTx\n", "line 4: 'Tx' is no time in seconds"),
         (CSA, "hello\n", "line 1: 'hello' is no CSA statement"),
