@@ -30,6 +30,16 @@ def test_u23_go_in_any_order() -> None:
     assert UciSession.read_go(["perft", "3"])[0].numbers["perft"] == 3
 
 
+@pytest.mark.parametrize("mate", [0, -1])
+def test_no_mate_is_shorter_than_one_move(mate: int) -> None:
+    Talk.play(f"""
+        > go mate {mate}
+        < info string go: mate {mate} is less than 1; one node is searched
+        <* INFO
+        < BEST
+    """)
+
+
 def test_u25_infinite_and_ponder_wait_even_when_mated() -> None:
     for how in ("infinite", "ponder", "ponder wtime 1 btime 1", "infinite nodes 1 movetime 1"):
         Talk.play(rf"""

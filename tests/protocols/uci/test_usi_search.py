@@ -105,12 +105,13 @@ def test_s6_resignation_and_declaration() -> None:
     ids=["mate", "nomate", "timeout", "notimplemented", "nothing"],
 )
 def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | None, said: str) -> None:
+    complaints = {"abc": "needs a whole number, not 'abc'; left out", "-1": "-1 is less than 0; it counts as 0"}
     for how in ("100", "-1", "0", "infinite", "", "abc"):
         stop = "" if how.lstrip("-").isdigit() else "> stop"
         UsiTalk.play(
             f"""
             > go mate {how}
-            {"< info string go: mate needs a whole number, not 'abc'; left out" if how == "abc" else ""}
+            {f"< info string go: mate {complaints[how]}" if how in complaints else ""}
             {stop}
             <* INFO
             < {said}
@@ -123,6 +124,8 @@ def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | N
     limits = UsiSession.read_go(["mate", "5000"])[1]
     assert (limits.solve, limits.movetime, limits.infinite) == (True, 5000, False)
     assert UsiSession.read_go(["mate", "infinite"])[1].movetime is None
+    go, limits = UsiSession.read_go(["mate", "-5"])
+    assert (limits.movetime, go.complaints) == (0, ("go: mate -5 is less than 0; it counts as 0",))
 
 
 def test_s7_quit_during_go_mate() -> None:
