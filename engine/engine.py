@@ -297,10 +297,13 @@ class Engine:
             visits = int(search.tree.nodes[search.tree.root]["n"])
             return look(self._game, search.tree, line, visits, most) if visits else None
 
-    def perft(self, depth: int) -> list[tuple[str, int]]:
-        """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position."""
+    def perft(self, depth: int, halt: bytearray | None = None) -> list[tuple[str, int]]:
+        """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position.
+
+        halt: as in ``Game.perft``.
+        """
         game, state = self._game, self._line.held()[-1]
-        return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
+        return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth, halt).items()]
 
     def estimate(self, seconds: float = math.inf) -> Estimate | None:
         """How the game is expected to end from the position held: the average over a small search of its own.

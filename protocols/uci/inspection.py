@@ -46,9 +46,11 @@ def opinion_lines(engine: EngineSeam) -> list[str]:
     ]
 
 
-def perft_lines(engine: EngineSeam, depth: int) -> list[str]:
-    """The leaves of the legal move tree, of each move and of all."""
-    leaves = engine.perft(depth)
+def perft_lines(engine: EngineSeam, depth: int, halt: bytearray) -> list[str]:
+    """The leaves of the legal move tree, of each move and of all. Errors: AzError when ``halt`` was set meanwhile."""
+    leaves = engine.perft(depth, halt)
+    if any(halt):
+        raise AzError(f"go perft {depth} was stopped")
     total = sum(count for _, count in leaves)
     return [*(f"{move}: {count}" for move, count in leaves), "", f"Nodes searched: {total}"]
 

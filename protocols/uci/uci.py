@@ -27,7 +27,7 @@ from .inspection import HELP as INSPECTION_HELP
 from .inspection import any_move, board_lines, opinion_lines, perft_lines
 from .pending import PendingGo, Searches
 from .report import game_over_line, info_lines, stats_lines
-from .steps import GoStep, PingStep, ThrownStep
+from .steps import GoStep, PerftStep, PingStep, ThrownStep
 from .words import GoWords, read_position, read_uci_go
 
 HELP = """\
@@ -42,6 +42,7 @@ LINES_PER_S = 400  # info lines, when the blocks are long
 
 _WORD = re.compile(r"\S+")
 _CROWDED = "too much was waiting"
+_DEEPEST_PERFT = 100  # plies: nobody counts beyond ten
 
 
 class UciSession(Session[EngineSeam]):
@@ -171,11 +172,13 @@ class UciSession(Session[EngineSeam]):
         if perft is None:
             self._search(limits)
         elif self.values.remote:
-            self.tell("go perft is not answered over the network")  # nothing could stop it
-        elif perft < 1:
-            self.tell("go perft needs a depth of at least 1")
+            self.tell("go perft is not answered over the network")
+        elif not 1 <= perft <= _DEEPEST_PERFT:
+            self.tell(f"go perft needs a depth of 1 to {_DEEPEST_PERFT}")
         else:
-            self._inspect(lambda engine: perft_lines(engine, perft), needs_net=False)
+            step = PerftStep()
+            step.work = partial(self._look, lambda engine: perft_lines(engine, perft, step.halt), False)
+            self.enqueue(step)
 
     @staticmethod
     def read_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
@@ -386,6 +389,9 @@ class UciSession(Session[EngineSeam]):
         return partial(self._start, go, None)
 
     def stop(self) -> None:
+        for step in self.unfinished():
+            if isinstance(step, PerftStep):
+                step.halt[0] = 1
         for go in self._searches.take_unstopped():
             self._stop(go)
 

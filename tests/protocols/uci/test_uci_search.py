@@ -129,5 +129,19 @@ def test_perft() -> None:
         <
         < Nodes searched: 25
         > go perft 0
-        < info string go perft needs a depth of at least 1
+        < info string go perft needs a depth of 1 to 100
+        > go perft 1000000000000
+        < info string go perft needs a depth of 1 to 100
     """)
+
+
+@pytest.mark.parametrize("end", ["stop", "quit"])
+def test_perft_can_be_stopped(end: str) -> None:
+    with Talk() as talk:
+        talk.run(READY)
+        talk.send("go perft 99", "go perft 98", "go nodes 10")
+        talk.silence(0.1)
+        talk.send(end)
+        lines = talk.until("bestmove.*") if end == "stop" else talk.rest()
+        assert lines[:2] == ["info string go perft 99 was stopped", "info string go perft 98 was stopped"]
+        assert lines[-1].startswith("bestmove")
