@@ -21,6 +21,7 @@ class PendingGo:
     position: tuple[str | None, str] = (None, "")  # root and moves that it is about
     early: bool = False  # its search runs on the position before the last of these moves: see Stochastic_Ponder
     game_over: bool = False  # it belongs to a game that is over
+    refused: bool = False  # it runs without a search, for want of a position, until it may be answered
     restart: bool = False  # its search was stopped to begin again with other limits
     ponder_hit: bool = False
     latest: ThinkingInfo | None = None  # the search's last report
@@ -32,6 +33,13 @@ class PendingGo:
     def endless(self) -> bool:
         """Whether only ``stop`` (or ``ponderhit``) will end the search."""
         return not self.limits.bounded or (self.limits.ponder and not self.ponder_hit)
+
+    @property
+    def held_back(self) -> bool:
+        """Whether no answer may come yet, not even that there is no move."""
+        limits = self.limits
+        waits = limits.infinite or (limits.ponder and not self.ponder_hit)
+        return waits and not (self.stopped or limits.solve)
 
     def limits_left(self) -> Limits:
         """The limits less the time that the ``go`` has waited, for a net to load or for another search."""

@@ -329,7 +329,7 @@ class UciSession(Session[EngineSeam]):
         self.stop_endless()
         go = self._searches.add(limits)
         go.position = self._position if limits.ponder else (None, "")
-        self.enqueue(GoStep(partial(self._prepare, go), failed=partial(self._answer_none, go), go=go))
+        self.enqueue(GoStep(partial(self._prepare, go), failed=partial(self._refuse, go), go=go))
 
     def _prepare(self, go: PendingGo) -> Event:
         """On the worker."""
@@ -344,8 +344,16 @@ class UciSession(Session[EngineSeam]):
                 go.early = True
         return partial(self._start, go, self._refusal)
 
+    def _refuse(self, go: PendingGo) -> None:
+        """Answer that there is no move: at once, or after the command for which the ``go`` has to wait."""
+        go.refused, self._running = True, go if go.held_back else None
+        if self._running is None:
+            self._answer_none(go)
+        else:
+            self._answer_pings()
+
     def _answer_none(self, go: PendingGo) -> None:
-        self._answer(go, BestMove(None))
+        self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
 
     def _answer(self, go: PendingGo, best: BestMove) -> None:
         self._searches.remove(go)
@@ -356,7 +364,7 @@ class UciSession(Session[EngineSeam]):
         engine = self._loader.engine
         if reason is not None or engine is None:
             self.tell(f"no {'mate' if go.limits.solve else 'move'}: {reason}")
-            self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
+            self._refuse(go)
             return
         if go.early and (go.ponder_hit or go.stopped):
             self._catch_up(go)
@@ -371,15 +379,17 @@ class UciSession(Session[EngineSeam]):
             raise
         if go.stopped:
             engine.stop()
-        if self._searches.over:
-            return
-        while self._pings:
+        self._answer_pings()
+
+    def _answer_pings(self) -> None:
+        """A search begins: of those that wait, all are answered, but not before a search of the last game."""
+        while self._pings and not self._searches.over:
             self._pings.popleft().answered = True
             self._pong()
 
     def _catch_up(self, go: PendingGo) -> None:
         """Go on with the tree of an early search, from the position that the ``go`` is about."""
-        self._backlog.appendleft(GoStep(partial(self._return, go), failed=partial(self._answer_none, go), go=go))
+        self._backlog.appendleft(GoStep(partial(self._return, go), failed=partial(self._refuse, go), go=go))
 
     def _return(self, go: PendingGo) -> Event:
         """On the worker."""
@@ -407,7 +417,9 @@ class UciSession(Session[EngineSeam]):
 
     def _stop(self, go: PendingGo) -> None:
         go.stopped = True
-        if go is self._running and self._loader.engine is not None:
+        if go is self._running and go.refused:
+            self._refuse(go)
+        elif go is self._running and self._loader.engine is not None:
             go.restart = go.restart or go.early
             self._loader.engine.stop()
 
@@ -423,6 +435,9 @@ class UciSession(Session[EngineSeam]):
         go.ponder_hit = True
         go.waited.restart()
         go.next_report = 0.0
+        if go.refused:
+            self._refuse(go)
+            return
         anew = go.early
         if clocks is not None and not go.limits.bounded:
             go.limits, anew = replace(clocks, searchmoves=go.limits.searchmoves), True

@@ -334,6 +334,50 @@ def test_u44_reports_are_at_most_twenty_a_second(kind: type[Talk]) -> None:
         assert len(lines) - 1 <= 20 * watch.seconds + 2
 
 
+@pytest.mark.parametrize(
+    ("go", "end"),
+    [
+        ("infinite", "stop"),
+        ("ponder", "stop"),
+        ("ponder wtime 1000 btime 1000", "ponderhit"),
+        ("ponder infinite", "ponderhit\n> stop"),
+        ("infinite", "go nodes 10"),
+    ],
+)
+def test_u25_an_endless_search_waits_even_without_a_position(kind: type[Talk], go: str, end: str) -> None:
+    none = "< info depth 0 score cp 0\n< bestmove (\\(none\\)|resign)"
+    with kind() as talk:
+        talk.run(f"""
+            > position startpos moves e9e9
+            < info string .+
+            > isready
+            < info string playing with the embedded net
+            < readyok
+            > go {go}
+            < info string no move: .+
+            > isready
+            < readyok
+            > position startpos moves {kind.first_move}
+            . 0.1
+        """)
+        talk.run(f"> {end}\n{none}")
+        if end.startswith("go"):
+            talk.until(kind.reply)
+        talk.run("> go nodes 10\n<* INFO\n< REPLY")
+
+
+@pytest.mark.parametrize("end", ["quit", "EOF"])
+def test_u25_the_end_answers_an_endless_search_without_a_position(kind: type[Talk], end: str) -> None:
+    with kind() as talk:
+        talk.run(READY)
+        talk.run("> position startpos moves e9e9\n< info string .+\n> go infinite\n< info string no move: .+")
+        if end == "quit":
+            talk.send(end)
+        else:
+            talk.close_input()
+        assert sum(line.startswith("bestmove") for line in talk.rest()) == 1
+
+
 # ----------------------------------------------------------------------------------------------------- input and faults
 
 
