@@ -45,14 +45,14 @@ class RunLock:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | BINARY, 0o644)
         except OSError as error:
-            raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out") from error
+            raise DataError(f"{folder} cannot be written ({error.strerror}); give another folder") from error
         try:
             lock(self._file)
         except OSError as error:
             holder = os.read(self._file, 32).decode(errors="replace").strip()
             os.close(self._file)
             raise DataError(
-                f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another --out"
+                f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another folder"
             ) from error
         remove_abandoned(drafts_below(folder))
         os.ftruncate(self._file, 0)

@@ -368,7 +368,7 @@ def test_a_run_without_a_readable_checkpoint_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
     for path in folder.glob("*.json"):
         path.write_text("{")
-    with pytest.raises(DataError, match=r"no checkpoint in .*-00000004.json .*-00000002.json .* another --out"):
+    with pytest.raises(DataError, match=r"no checkpoint in .*-00000004.json .*-00000002.json .* another folder"):
         go_on()
     with pytest.raises(DataError, match="no checkpoint in"):
         checkpoint.of_run(tmp_path)
