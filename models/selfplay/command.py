@@ -228,10 +228,10 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             raise OptionError(
                 f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
             )
+        track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         remember(folder, run, shlex.join(["az-engine", *sys.argv[1:]]))
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
-        track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         with LiveView(console, heading) as view, StopSignals() as signals:
             for text in (*changed, run.learner_config().advice(run.machine.device)):
                 if text:

@@ -457,6 +457,24 @@ def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
         assert sorted(old.parent.iterdir()) == [other, new]  # a process may just be writing the new one
 
 
+def test_a_run_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with RunLock(tmp_path / "runs" / "first"):
+        assert (tmp_path / "runs" / "first" / "lock").exists()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").touch()
+    with RunLock(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine"]
+    for _ in range(2):
+        with RunLock(tmp_path / "run"):
+            (tmp_path / "run" / "config.json").touch()
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.json", "lock"]
+    (tmp_path / "run" / "config.json").unlink()
+    with RunLock(tmp_path / "run"):  # the lock is of an earlier start
+        pass
+    assert (tmp_path / "run" / "lock").exists()
+
+
 @pytest.mark.slow
 def test_minutes_end_a_run_with_its_schedule(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
     clock.tick = 0.01
