@@ -95,10 +95,12 @@ class Engine:
     def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
         """Load kernels and net. Blocks: half a minute when kernels must be compiled, else about half a second.
 
-        ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps its net.
+        ``on_progress`` gets a sentence when something takes long. During a search it returns at once; not to be called
+        then with other options. Errors: NetError; the engine then keeps its net.
         """
-        hanging = self._search is not None and self._search.running  # a worker in its net, which keeps the tree
-        options = self.options
+        options, search = self.options, self._search
+        under_way = self._thinking is not None and self._thinking.searches(search)
+        hanging = search is not None and search.running and not under_way  # a worker in its net, which keeps the tree
         if self._prepared is options and not hanging:
             return
         with self._loading:
@@ -254,7 +256,7 @@ class Engine:
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on repaired input.
 
-        Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
+        Blocks briefly. Not during a search. Errors: PositionError, IllegalMoveError; then no position is held.
         """
         return self._line.set(self._game, root, moves, self._apply_rules)
 

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from copy import deepcopy
 from dataclasses import fields, replace
 from pathlib import Path
@@ -445,6 +446,34 @@ def test_analysis_grows_and_ends_with_the_loop(engine: az.Engine) -> None:
     assert nodes == sorted(nodes)
     again = [info.nodes for info in engine.analysis(az.Position(moves=["b2b3"]), az.Limits(nodes=300))]
     assert again[-1] >= 300
+
+
+def test_loading_again_leaves_a_search_its_tree(engine: az.Engine) -> None:
+    for info in engine.analysis(az.Position(moves=["e2e3"])):
+        engine.load()
+        assert engine.description
+        if info.nodes >= 200:
+            break
+    again = engine.analyse(az.Position(moves=["e2e3"]), az.Limits(nodes=3))
+    assert sum(stats.visits for stats in again.moves) >= 199
+
+
+def test_calls_of_several_threads_are_searched_one_after_another(engine: az.Engine) -> None:
+    results: dict[str, az.Analysis] = {}
+
+    def search(move: str) -> None:
+        results[move] = engine.analyse(az.Position(moves=[move]), az.Limits(nodes=100))
+
+    threads = [threading.Thread(target=search, args=(move,)) for move in ("a2a3", "b2b3", "c2c3")]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        engine.load()
+        time.sleep(0.005)
+    for thread in threads:
+        thread.join()
+    assert {info.position.moves for info in results.values()} == {("a2a3",), ("b2b3",), ("c2c3",)}
+    assert all(info.pv[0] in info.position.legal_moves for info in results.values())
 
 
 def test_another_thread_stops_a_search(engine: az.Engine) -> None:
