@@ -55,6 +55,16 @@ def perft_lines(engine: EngineSeam, depth: int, halt: bytearray) -> list[str]:
     return [*(f"{move}: {count}" for move, count in leaves), "", f"Nodes searched: {total}"]
 
 
+def side_to_move(engine: EngineSeam) -> int:
+    """0 when the first player is to move, else 1. Errors: PositionError when no position is held."""
+    from ...engine.games import get_game
+
+    engine.legal_moves()
+    game, text = get_game(engine.game_name), engine.position
+    assert text is not None
+    return game.side_to_move(game.parse_position(text)[0][-1])
+
+
 def side_lines(engine: EngineSeam) -> list[str]:
     """The side to move, as YaneuraOu answers ``side``. Errors: PositionError when no position is held."""
     engine.legal_moves()

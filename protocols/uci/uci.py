@@ -24,7 +24,7 @@ from ..options import Option, OptionValues, Value, read_setoption
 from ..session import Session
 from ..steps import Event, Step
 from .inspection import HELP as INSPECTION_HELP
-from .inspection import any_move, board_lines, opinion_lines, perft_lines
+from .inspection import any_move, board_lines, opinion_lines, perft_lines, side_to_move
 from .pending import PendingGo, Searches
 from .report import game_over_line, info_lines, stats_lines
 from .steps import GoStep, PerftStep, PingStep, ThrownStep
@@ -370,7 +370,7 @@ class UciSession(Session[EngineSeam]):
             self._catch_up(go)
             return
         self._running = go
-        limits = Limits(infinite=True) if go.early else go.limits_left()
+        limits = Limits(infinite=True) if go.early else go.limits_left(partial(side_to_move, engine))
         try:
             engine.go(limits, partial(self._on_info, go), partial(self._on_done, go))
         except BaseException:
