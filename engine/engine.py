@@ -95,10 +95,12 @@ class Engine:
     def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
         """Load kernels and net. Blocks: half a minute when kernels must be compiled, else about half a second.
 
-        ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps its net.
+        ``on_progress`` gets a sentence when something takes long. During a search it returns at once; not to be called
+        then with other options. Errors: NetError; the engine then keeps its net.
         """
-        hanging = self._search is not None and self._search.running  # a worker in its net, which keeps the tree
-        options = self.options
+        options, search = self.options, self._search
+        under_way = self._thinking is not None and self._thinking.searches(search)
+        hanging = search is not None and search.running and not under_way  # a worker in its net, which keeps the tree
         if self._prepared is options and not hanging:
             return
         with self._loading:
@@ -254,7 +256,7 @@ class Engine:
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on repaired input.
 
-        Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
+        Blocks briefly. Not during a search. Errors: PositionError, IllegalMoveError; then no position is held.
         """
         return self._line.set(self._game, root, moves, self._apply_rules)
 
@@ -297,10 +299,13 @@ class Engine:
             visits = int(search.tree.nodes[search.tree.root]["n"])
             return look(self._game, search.tree, line, visits, most) if visits else None
 
-    def perft(self, depth: int) -> list[tuple[str, int]]:
-        """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position."""
+    def perft(self, depth: int, halt: bytearray | None = None) -> list[tuple[str, int]]:
+        """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position.
+
+        halt: as in ``Game.perft``.
+        """
         game, state = self._game, self._line.held()[-1]
-        return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
+        return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth, halt).items()]
 
     def estimate(self, seconds: float = math.inf) -> Estimate | None:
         """How the game is expected to end from the position held: the average over a small search of its own.

@@ -123,6 +123,10 @@ class Thinking:
             return self.over.is_set()
         return self.answered.wait(timeout)
 
+    def searches(self, search: Search | None) -> bool:
+        """Whether this search of the tree is under way, and not left behind."""
+        return search is not None and search is self._search and not self.over.is_set()
+
     def stop(self) -> None:
         """Ask for the answer; returns at once."""
         self._stopped.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,25 +35,33 @@ def check_format(what: str, result: object, known: int) -> None:
 
 
 class RunLock:
-    """Locks a run's folder for this process with a lock that ends with the process."""
+    """Locks a run's folder for this process with a lock that ends with the process.
+
+    Where nothing was written meanwhile, neither the lock nor a folder made for it is left behind.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Make the folder, lock it, and remove the drafts that killed processes have left in it.
 
         Errors: DataError when it cannot be written, or another process has it.
         """
+        self._path, self._made = folder / "lock", [path for path in (folder, *folder.parents) if not path.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | BINARY, 0o644)
+            self._before = {*folder.iterdir()}  # with the lock of an earlier start
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | BINARY, 0o644)
         except OSError as error:
-            raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out") from error
+            self._remove_folders()
+            raise DataError(f"{folder} cannot be written ({error.strerror}); give another folder") from error
         try:
             lock(self._file)
+            if not os.fstat(self._file).st_nlink:
+                raise OSError("another process has just removed it, at its end")
         except OSError as error:
             holder = os.read(self._file, 32).decode(errors="replace").strip()
             os.close(self._file)
             raise DataError(
-                f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another --out"
+                f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another folder"
             ) from error
         remove_abandoned(drafts_below(folder))
         os.ftruncate(self._file, 0)
@@ -63,7 +72,19 @@ class RunLock:
         return self
 
     def __exit__(self, *_: object) -> None:
+        unused = {*self._path.parent.iterdir()} - self._before == {self._path}
+        if unused and sys.platform != "win32":  # where an open file cannot be removed
+            self._path.unlink()
         os.close(self._file)
+        if unused:
+            self._path.unlink(missing_ok=True)
+            self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        """Remove those made here that are empty, the innermost first."""
+        with contextlib.suppress(OSError):  # another process uses one
+            for path in self._made:
+                path.rmdir()
 
 
 class Patience:

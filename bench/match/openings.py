@@ -100,7 +100,7 @@ def suite(kind: str, game: str, start: str | None = None) -> list[Opening]:
     """The openings "book" or "paper" of a game, in the file's order. Errors: OptionError for a game without them."""
     path = _suite(kind, game)
     if not path.is_file():
-        raise OptionError(f"there is no {kind!r} of openings for {game}; give --openings random:6 or a file")
+        raise OptionError(f"there is no {kind!r} of openings for {game}; give random:6 or a file")
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     openings = []
     for number, line in enumerate(lines, 1):

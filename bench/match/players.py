@@ -39,6 +39,7 @@ _TIMES = {"seconds": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _MOST_SECONDS = 600.0  # of a move; more is probably meant as milliseconds
 _KINDS = "a player is default, uniform, FILE.onnx, RUN, raw:NET or cmd=PROGRAM, see az-engine match --help"
 _SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, seconds=, tc= and byoyomi="
+_WAYS = "--visits, --seconds, --tc, --byoyomi, or visits=N in its SPEC"
 _NETS = (".onnx", ".bin.gz", ".txt.gz", ".pb.gz", ".pb")  # ends of nets' names
 _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
 
@@ -123,8 +124,11 @@ class PlayerSpec:
         int8 = BY_KEY["int8"].parse(lowered.get("int8", "true"))
         return net_path(self.net, get_game(game), provider=lowered.get("provider", "auto"), int8=bool(int8))
 
-    def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
-        """The player with ``common`` as its limit, if it has none. Errors: OptionError when both are empty."""
+    def with_limit(self, common: MoveLimit, protocol: str, ways: str = _WAYS) -> PlayerSpec:
+        """The player with ``common`` as its limit, if it has none; ways: how a user gives one.
+
+        Errors: OptionError when both are empty.
+        """
         if self.raw:
             return replace(self, limit=MoveLimit(nodes=1))
         if self.limit.given:
@@ -133,9 +137,7 @@ class PlayerSpec:
         if protocol == "gtp" and not self.is_az_engine:
             return replace(self, limit=replace(common, nodes=None, depth=None))
         if not common.given:
-            raise OptionError(
-                f"player {self.name} has no limit; give --visits, --seconds, --tc, --byoyomi, or visits=N in its SPEC"
-            )
+            raise OptionError(f"player {self.name} has no limit; give {ways}")
         return replace(self, limit=common)
 
     def describe(self) -> dict[str, object]:

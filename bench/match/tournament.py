@@ -234,9 +234,10 @@ class Tournament:
             guilty = game.at_fault == player and game.fault != "time loss"
             self._faults[player] = self._faults[player] + 1 if guilty else 0
             if self._faults[player] == FAULTS_IN_ROW:
+                again = "" if self.journal is None else ", and give the command again to go on"
                 raise EngineProcessError(
                     f"{game.ending.words}. So it has lost its last {FAULTS_IN_ROW} games by faults, and the match "
-                    "stops; mend the player, and with --out give the command again to go on"
+                    f"stops; mend the player{again}"
                 )
 
     def run(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..kernels.atomics import peek
 from ..kernels.jit import borrow, device, keep, kernel
 from .encoder import NO_TABLES, Encoder, LeafFunctions
 from .outcome import LOSS, RUNNING, WIN
@@ -181,11 +182,11 @@ def perft_kernel(play: Play) -> Function:
     make, look, count = play.make, play.look, play.count
 
     @kernel
-    def perft(states, moves, depth, leaves):
+    def perft(states, moves, depth, leaves, halt):
         """leaves i8[M] = the leaves ``depth`` >= 1 plies deep below each legal move of states[0]; how many moves.
 
         states: State[depth + 1] and moves: u2[depth, M] are working space; moves[0] out: the moves of states[0]. The
-        last ply is counted, not made.
+        last ply is counted, not made. halt: u4[1]; another thread ends the count when it writes anything but 0.
         """
         states, moves, leaves = borrow(states), borrow(moves), borrow(leaves)
         legal, done, level, fresh = np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.int64(0), True
@@ -193,7 +194,7 @@ def perft_kernel(play: Play) -> Function:
         owner = workspace(states)
         work = borrow(owner)
         begin(work, states, 0)
-        while level >= 0:  # not recursive: a recursive kernel crashes when loaded from the cache
+        while level >= 0 and peek(halt) == 0:  # not recursive: a recursive kernel crashes when loaded from the cache
             rewind(work, states, level)
             if fresh:
                 legal[level], done[level], fresh = look(work, states, level, level == 0, moves, level)[0], 0, False

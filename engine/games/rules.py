@@ -158,12 +158,16 @@ class Rules(ABC):
         """The end of a line that a search from here on needs (history planes, repetitions): State[k], k <= n."""
         return line
 
-    def perft(self, state: State, depth: int) -> dict[int, int]:
-        """{move: leaves of the legal move tree below it} of one State[], ``depth`` >= 1 plies deep."""
+    def perft(self, state: State, depth: int, halt: bytearray | None = None) -> dict[int, int]:
+        """{move: leaves of the legal move tree below it} of one State[], ``depth`` >= 1 plies deep.
+
+        halt: four bytes, 0 at first; once another thread has set one of them the counts are those so far.
+        """
         states = np.zeros(depth + 1, self.state_dtype)
         states[0] = state
         moves, leaves = np.empty((depth, self.max_moves), np.uint16), np.empty(self.max_moves, np.int64)
-        count = perft_kernel(self.play_functions)(states, moves, depth, leaves)
+        flag = np.frombuffer(bytearray(4) if halt is None else halt, np.uint32)
+        count = perft_kernel(self.play_functions)(states, moves, depth, leaves, flag)
         return dict(zip(moves[0, :count].tolist(), leaves[:count].tolist(), strict=True))
 
     def normalise(self, states: State) -> None:  # noqa: B027 - most games have nothing to finish

@@ -34,8 +34,8 @@ def _exchange(typingctx: Any, lock: Any, value: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _peek(typingctx: Any, lock: Any) -> Any:
-    """The value in the lock, read afresh."""
+def peek(typingctx: Any, lock: Any) -> Any:
+    """The value in a lock, or in another u4[1...] that some thread writes, read afresh."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.load_atomic(_place(context, builder, sig, args), "monotonic", 4)
@@ -85,7 +85,7 @@ def enter(lock):
     if lock is not None:
         looks = 0
         while _exchange(lock, _TAKEN) != 0:
-            while _peek(lock) != 0:
+            while peek(lock) != 0:
                 looks += 1
                 if looks % _PATIENCE == 0:
                     _yield()

@@ -31,6 +31,7 @@ class Writer:
         self.positions = 0
         self._shard: list[Records] = []  # of the shard that is filled now
         self._number = 0  # of it
+        self._settings: bytes | None = None  # to be stored before the first shard
         self._stored, self._when = 0, time.monotonic()  # tasks of it that are on the disk, since when
         for path in sorted(folder.glob("*.npz")):
             records = form.read(path)
@@ -61,6 +62,9 @@ class Writer:
     def flush(self) -> None:
         """Store what has come. BLOCKS. Errors: DataError."""
         if len(self._shard) > self._stored:
+            if (settings := self._settings) is not None:
+                self._patiently(lambda: write_atomically(self._folder / SETTINGS, settings), "the settings")
+                self._settings = None
             path, records = self._folder / f"labelled_{self._number:05d}.npz", np.concatenate(self._shard)
             what = f"a shard of {len(self._shard)} labelled games"
             self._patiently(lambda: self._form.write(path, records), what)
@@ -68,7 +72,7 @@ class Writer:
         self._when = time.monotonic()
 
     def go_on_with(self, settings: Mapping[str, Any]) -> None:
-        """Keep what the records are made with, by flag, ready for JSON.
+        """Keep what the records are made with, by flag, ready for JSON; it is stored with the first of them.
 
         Errors: OptionError where those that are there were made with something else; what earlier versions used is not
         known.
@@ -84,9 +88,7 @@ class Writer:
                 f"the records in {self._folder} were made with other settings ({then}; now {now}); give the same ones "
                 "to go on, or another --out"
             )
-        self._patiently(
-            lambda: write_atomically(path, (json.dumps(settings, indent=1) + "\n").encode()), "the settings"
-        )
+        self._settings = (json.dumps(settings, indent=1) + "\n").encode()
 
 
 def _set(settings: Mapping[str, Any], name: str) -> Any:

@@ -142,7 +142,7 @@ def resumed(folder: Path, over: Values) -> tuple[RunConfig, list[str]]:
     """The settings of a run that goes on, and what ``over`` changes. Errors: OptionError, DataError."""
     earlier = used_settings(read_config(folder / "config.json").get("run", {}))
     if not earlier:
-        raise OptionError(f"{folder} holds a supervised run; give another --out")
+        raise OptionError(f"{folder} holds a supervised run; give another folder")
     if over.get("loop", {}).get("steps") and not over["loop"].get("minutes"):
         over["loop"]["minutes"] = 0.0
     now = RunConfig.from_values(merged(earlier, over)).to_json()
@@ -152,8 +152,8 @@ def resumed(folder: Path, over: Values) -> tuple[RunConfig, list[str]]:
         name = text.partition(" ")[0]
         if any(name == fixed or name.startswith(f"{fixed}.") for fixed in FIXED):
             raise OptionError(
-                f"{text}: this cannot change while a run goes on; leave it out, or begin a new run with what this one "
-                f"has learned: --init {folder} --out NEW"
+                f"{text}: this cannot change while a run goes on; leave it out, or begin a new run in another "
+                f"folder with what this one has learned: init={folder}"
             )
     return RunConfig.from_values(now), changed
 
@@ -207,7 +207,7 @@ def remember(folder: Path, run: RunConfig, command: str) -> None:
     try:
         write_atomically(path, json.dumps(described(run, run.get_game(), first), indent=1).encode())
     except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out or make room") from error
+        raise DataError(f"{folder} cannot be written ({error.strerror}); give another folder or make room") from error
 
 
 def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
@@ -228,10 +228,10 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             raise OptionError(
                 f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
             )
+        track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         remember(folder, run, shlex.join(["az-engine", *sys.argv[1:]]))
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
-        track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         with LiveView(console, heading) as view, StopSignals() as signals:
             for text in (*changed, run.learner_config().advice(run.machine.device)):
                 if text:

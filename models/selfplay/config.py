@@ -146,9 +146,9 @@ class MachineConfig:
         if self.int8 and self.provider == TORCH:
             raise OptionError("torch computes in fp32 or bf16: set machine.int8=false or choose another provider")
         if self.evaluators and (self.int8 or self.provider not in ("auto", TORCH)):
-            raise OptionError("machine.evaluators run the nets by torch, in fp32 or bf16; choose --provider torch")
+            raise OptionError("machine.evaluators run the nets by torch, in fp32 or bf16; set machine.provider=torch")
         if self.evaluators and (self.ray or not self.workers):
-            raise OptionError("machine.evaluators serve self-play processes of this machine; give --workers, no --ray")
+            raise OptionError("machine.evaluators serve processes of this machine: set machine.workers, no machine.ray")
 
     @property
     def in_turns(self) -> bool:
@@ -206,14 +206,13 @@ class RunConfig:
     def net_config(self, game: Game) -> NetConfig:
         family = family_of(self.net.get("kind", DEFAULT_KIND))
         if not family.plays_itself:
-            raise OptionError(
-                f"a {family.kinds[0]} network learns with --supervised alone; choose another kind for self-play"
-            )
+            kind = family.kinds[0]
+            raise OptionError(f"a {kind} network learns from records alone; choose another net.kind for self-play")
         net = family.configured(game, {"history": game.history, **self.net})
         if net.territory and game.territory is None:
-            raise OptionError(f"{game.name} has no territory to own; leave --ownership and --score out")
+            raise OptionError(f"{game.name} has no territory to own; leave net.ownership and net.score out")
         if len(self.get_boards()) > 1 and not net.any_size:
-            raise OptionError("only --policy-head pooled makes a net for several sizes of board")
+            raise OptionError("only net.policy_head=pooled makes a net for several sizes of board")
         if self.boards and self.machine.evaluators:
             raise OptionError("machine.evaluators run nets for one size of board; leave them out, or the other sizes")
         return net

@@ -348,7 +348,7 @@ class SelfPlayRun:
         elif any(self.folder.net_steps):
             raise DataError(
                 f"{self.folder.checkpoints} is empty and {self.folder.nets} holds trained nets: put the checkpoints "
-                "back, or begin a new run with another --out"
+                "back, or begin a new run in another folder"
             )
         elif self.run.init:
             self.learner.begin_from(origin(Path(self.run.init), self.game))

@@ -72,7 +72,7 @@ def load_newest(folder: Path, on_problem: Callable[[str], None]) -> Checkpoint |
     if problems:
         raise DataError(
             f"no checkpoint in {folder} can be read ({'; '.join(problems)}): "
-            "put a copy of one back, or begin a new run with another --out"
+            "put a copy of one back, or begin a new run in another folder"
         )
     return None
 

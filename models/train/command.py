@@ -58,6 +58,7 @@ def main(args: argparse.Namespace) -> int:
 
     from .checkpoint import load_newest
     from .learner import Learner
+    from .loop import check
     from .origin import origin
 
     brought(args.net_search)  # a fault comes before the training
@@ -84,13 +85,15 @@ def main(args: argparse.Namespace) -> int:
             console.print(advice)
         learner = Learner(game, net, config, device=args.device, threads=args.threads)
         work = Work(args, game, train, heldout, learner, console)
-        work.remember()
         saved = load_newest(args.out / "checkpoints", work.problem)
         if args.init is not None and saved is None:
             learner.begin_from(origin(args.init, game))
-        if args.finish:
-            if saved is None:
-                raise DataError(f"{args.out} holds no checkpoint to finish; train first")
+        if args.finish and saved is None:
+            raise DataError(f"{args.out} holds no checkpoint to finish; train first")
+        if not args.finish:
+            check(learner.config, train, from_flags(Length, args))
+        work.remember()
+        if saved is not None and args.finish:
             learner.restore(saved)
             for part in heldout.parts:
                 work.measured(learner, learner.measure(part))

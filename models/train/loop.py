@@ -140,6 +140,18 @@ class Callbacks:
     attempt: Callable[[Callable[[], object]], bool] = done  # see StopSignals.attempt
 
 
+def check(config: LearnerConfig, data: Dataset, length: Length) -> None:
+    """Refuse what :func:`run` cannot do. Errors: DataError, OptionError."""
+    if not (length.steps or length.minutes):
+        raise OptionError("a run needs an end: give steps or minutes")
+    fewest = min((len(part) for part in data.parts), default=0)
+    if fewest < config.batch:
+        raise DataError(
+            f"there {'is' if fewest == 1 else 'are'} {counted(fewest, 'position')}, "
+            f"fewer than one batch of {config.batch}; give more data"
+        )
+
+
 def run(
     learner: Learner,
     data: Dataset,
@@ -153,14 +165,7 @@ def run(
 
     Returns whether the run came to its end (else it was stopped, and saved). Errors: DataError, OptionError.
     """
-    if not (length.steps or length.minutes):
-        raise OptionError("a run needs an end: give steps or minutes")
-    fewest = min((len(part) for part in data.parts), default=0)
-    if fewest < learner.config.batch:
-        raise DataError(
-            f"there {'is' if fewest == 1 else 'are'} {counted(fewest, 'position')}, "
-            f"fewer than one batch of {learner.config.batch}; give more data"
-        )
+    check(learner.config, data, length)
     trainer, log = _resumed(learner, folder, length, callbacks)
     checkpoints = folder / "checkpoints"
 

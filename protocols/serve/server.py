@@ -30,6 +30,7 @@ from .preparation import GameLoad
 SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
 ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
 PAGE = "page"  # of :mod:`az_engine.protocols.page`
+_OF_ALL_GAMES = {ANALYSIS: "in KataGo's analysis protocol", PAGE: "on the page"}
 _TICK_S = 1.0  # between looks for silent clients
 GREETING = 64  # clients that have not yet said what they want, beyond the sessions
 _END_S = 5.0  # for all sessions to give their moves when the server ends
@@ -236,11 +237,15 @@ class Server:
 
     def _offer(self, hello: Hello) -> Offer:
         """The game that a client asks for; an analysis is of Go unless told otherwise. Errors: NotPlayedError."""
-        offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, ANALYSIS, PAGE)]
+        offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, *_OF_ALL_GAMES)]
         offers.sort(key=lambda offer: hello.protocol == ANALYSIS and offer.protocol != "gtp")
         for offer in offers:
             if hello.game in ("", offer.game):
                 return offer
-        games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
         requested = one_line(hello.game, 40) or "game"
-        raise NotPlayedError(f"no {requested} is played here over {hello.protocol.upper()}; there is {games}")
+        if hello.protocol in _OF_ALL_GAMES:
+            over, games = _OF_ALL_GAMES[hello.protocol], ", ".join(each.game for each in self._offers)
+        else:
+            over = f"over {hello.protocol.upper()}"
+            games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
+        raise NotPlayedError(f"no {requested} is played here {over}; there is {games}")

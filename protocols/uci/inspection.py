@@ -46,11 +46,23 @@ def opinion_lines(engine: EngineSeam) -> list[str]:
     ]
 
 
-def perft_lines(engine: EngineSeam, depth: int) -> list[str]:
-    """The leaves of the legal move tree, of each move and of all."""
-    leaves = engine.perft(depth)
+def perft_lines(engine: EngineSeam, depth: int, halt: bytearray) -> list[str]:
+    """The leaves of the legal move tree, of each move and of all. Errors: AzError when ``halt`` was set meanwhile."""
+    leaves = engine.perft(depth, halt)
+    if any(halt):
+        raise AzError(f"go perft {depth} was stopped")
     total = sum(count for _, count in leaves)
     return [*(f"{move}: {count}" for move, count in leaves), "", f"Nodes searched: {total}"]
+
+
+def side_to_move(engine: EngineSeam) -> int:
+    """0 when the first player is to move, else 1. Errors: PositionError when no position is held."""
+    from ...engine.games import get_game
+
+    engine.legal_moves()
+    game, text = get_game(engine.game_name), engine.position
+    assert text is not None
+    return game.side_to_move(game.parse_position(text)[0][-1])
 
 
 def side_lines(engine: EngineSeam) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ...engine.clock import Stopwatch
@@ -21,6 +22,7 @@ class PendingGo:
     position: tuple[str | None, str] = (None, "")  # root and moves that it is about
     early: bool = False  # its search runs on the position before the last of these moves: see Stochastic_Ponder
     game_over: bool = False  # it belongs to a game that is over
+    refused: bool = False  # it runs without a search, for want of a position, until it may be answered
     restart: bool = False  # its search was stopped to begin again with other limits
     ponder_hit: bool = False
     latest: ThinkingInfo | None = None  # the search's last report
@@ -33,17 +35,28 @@ class PendingGo:
         """Whether only ``stop`` (or ``ponderhit``) will end the search."""
         return not self.limits.bounded or (self.limits.ponder and not self.ponder_hit)
 
-    def limits_left(self) -> Limits:
-        """The limits less the time that the ``go`` has waited, for a net to load or for another search."""
+    @property
+    def held_back(self) -> bool:
+        """Whether no answer may come yet, not even that there is no move."""
+        limits = self.limits
+        waits = limits.infinite or (limits.ponder and not self.ponder_hit)
+        return waits and not (self.stopped or limits.solve)
+
+    def limits_left(self, mover: Callable[[], int]) -> Limits:
+        """The limits less the time that the ``go`` has waited, for a net to load or for another search.
+
+        mover: tells whose clock runs, 0 the first player's; called where a byoyomi has to know it.
+        """
         limits = replace(self.limits, ponder=self.limits.ponder and not self.ponder_hit)
         waited = self.waited.milliseconds
         if limits.ponder or waited < 2:
             return limits
         first, second = (t if t is None else t - waited for t in limits.time)
-        # Time that the clock did not have comes off the byoyomi.
-        beyond = max((min(-t, waited) for t in (first, second) if t is not None and t < 0), default=0)
+        byoyomi = limits.byoyomi
+        if byoyomi:  # time that the mover's clock did not have comes off it
+            left = (first, second)[mover()]
+            byoyomi -= min(max(waited if left is None else -left, 0), waited, byoyomi)
         movetime, rtime = (t if t is None else t - waited for t in (limits.movetime, limits.rtime))
-        byoyomi = max(limits.byoyomi - beyond, 0)
         return replace(limits, time=(first, second), byoyomi=byoyomi, movetime=movetime, rtime=rtime)
 
     def final_report(self, best: BestMove, move: str) -> ThinkingInfo:

@@ -17,6 +17,13 @@ class GoStep(Step):
 
 
 @dataclass(slots=True)
+class PerftStep(Step):
+    """A ``go perft``, which ``stop`` ends."""
+
+    halt: bytearray = field(default_factory=lambda: bytearray(4))  # see ``Game.perft``
+
+
+@dataclass(slots=True)
 class PingStep(Step):
     """An ``isready`` that waits for the engine; answered at once when a search begins."""
 

@@ -24,10 +24,10 @@ from ..options import Option, OptionValues, Value, read_setoption
 from ..session import Session
 from ..steps import Event, Step
 from .inspection import HELP as INSPECTION_HELP
-from .inspection import any_move, board_lines, opinion_lines, perft_lines
+from .inspection import any_move, board_lines, opinion_lines, perft_lines, side_to_move
 from .pending import PendingGo, Searches
 from .report import game_over_line, info_lines, stats_lines
-from .steps import GoStep, PingStep, ThrownStep
+from .steps import GoStep, PerftStep, PingStep, ThrownStep
 from .words import GoWords, read_position, read_uci_go
 
 HELP = """\
@@ -42,6 +42,7 @@ LINES_PER_S = 400  # info lines, when the blocks are long
 
 _WORD = re.compile(r"\S+")
 _CROWDED = "too much was waiting"
+_DEEPEST_PERFT = 100  # plies: nobody counts beyond ten
 
 
 class UciSession(Session[EngineSeam]):
@@ -171,11 +172,13 @@ class UciSession(Session[EngineSeam]):
         if perft is None:
             self._search(limits)
         elif self.values.remote:
-            self.tell("go perft is not answered over the network")  # nothing could stop it
-        elif perft < 1:
-            self.tell("go perft needs a depth of at least 1")
+            self.tell("go perft is not answered over the network")
+        elif not 1 <= perft <= _DEEPEST_PERFT:
+            self.tell(f"go perft needs a depth of 1 to {_DEEPEST_PERFT}")
         else:
-            self._inspect(lambda engine: perft_lines(engine, perft), needs_net=False)
+            step = PerftStep()
+            step.work = partial(self._look, lambda engine: perft_lines(engine, perft, step.halt), False)
+            self.enqueue(step)
 
     @staticmethod
     def read_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
@@ -326,7 +329,7 @@ class UciSession(Session[EngineSeam]):
         self.stop_endless()
         go = self._searches.add(limits)
         go.position = self._position if limits.ponder else (None, "")
-        self.enqueue(GoStep(partial(self._prepare, go), failed=partial(self._answer_none, go), go=go))
+        self.enqueue(GoStep(partial(self._prepare, go), failed=partial(self._refuse, go), go=go))
 
     def _prepare(self, go: PendingGo) -> Event:
         """On the worker."""
@@ -341,8 +344,16 @@ class UciSession(Session[EngineSeam]):
                 go.early = True
         return partial(self._start, go, self._refusal)
 
+    def _refuse(self, go: PendingGo) -> None:
+        """Answer that there is no move: at once, or after the command for which the ``go`` has to wait."""
+        go.refused, self._running = True, go if go.held_back else None
+        if self._running is None:
+            self._answer_none(go)
+        else:
+            self._answer_pings()
+
     def _answer_none(self, go: PendingGo) -> None:
-        self._answer(go, BestMove(None))
+        self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
 
     def _answer(self, go: PendingGo, best: BestMove) -> None:
         self._searches.remove(go)
@@ -353,13 +364,13 @@ class UciSession(Session[EngineSeam]):
         engine = self._loader.engine
         if reason is not None or engine is None:
             self.tell(f"no {'mate' if go.limits.solve else 'move'}: {reason}")
-            self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
+            self._refuse(go)
             return
         if go.early and (go.ponder_hit or go.stopped):
             self._catch_up(go)
             return
         self._running = go
-        limits = Limits(infinite=True) if go.early else go.limits_left()
+        limits = Limits(infinite=True) if go.early else go.limits_left(partial(side_to_move, engine))
         try:
             engine.go(limits, partial(self._on_info, go), partial(self._on_done, go))
         except BaseException:
@@ -368,15 +379,17 @@ class UciSession(Session[EngineSeam]):
             raise
         if go.stopped:
             engine.stop()
-        if self._searches.over:
-            return
-        while self._pings:
+        self._answer_pings()
+
+    def _answer_pings(self) -> None:
+        """A search begins: of those that wait, all are answered, but not before a search of the last game."""
+        while self._pings and not self._searches.over:
             self._pings.popleft().answered = True
             self._pong()
 
     def _catch_up(self, go: PendingGo) -> None:
         """Go on with the tree of an early search, from the position that the ``go`` is about."""
-        self._backlog.appendleft(GoStep(partial(self._return, go), failed=partial(self._answer_none, go), go=go))
+        self._backlog.appendleft(GoStep(partial(self._return, go), failed=partial(self._refuse, go), go=go))
 
     def _return(self, go: PendingGo) -> Event:
         """On the worker."""
@@ -386,6 +399,9 @@ class UciSession(Session[EngineSeam]):
         return partial(self._start, go, None)
 
     def stop(self) -> None:
+        for step in self.unfinished():
+            if isinstance(step, PerftStep):
+                step.halt[0] = 1
         for go in self._searches.take_unstopped():
             self._stop(go)
 
@@ -401,7 +417,9 @@ class UciSession(Session[EngineSeam]):
 
     def _stop(self, go: PendingGo) -> None:
         go.stopped = True
-        if go is self._running and self._loader.engine is not None:
+        if go is self._running and go.refused:
+            self._refuse(go)
+        elif go is self._running and self._loader.engine is not None:
             go.restart = go.restart or go.early
             self._loader.engine.stop()
 
@@ -417,6 +435,9 @@ class UciSession(Session[EngineSeam]):
         go.ponder_hit = True
         go.waited.restart()
         go.next_report = 0.0
+        if go.refused:
+            self._refuse(go)
+            return
         anew = go.early
         if clocks is not None and not go.limits.bounded:
             go.limits, anew = replace(clocks, searchmoves=go.limits.searchmoves), True

@@ -16,7 +16,7 @@ from .. import conversation
 from .inspection import moves_lines, side_lines
 from .report import game_over_line
 from .uci import UciSession
-from .words import GoWords, read_go
+from .words import BOUNDS, CLOCKS, GoWords, read_go
 
 HELP = """\
 Play shogi in any program that speaks USI: enter this command, or az-engine-usi, as the engine.
@@ -24,8 +24,8 @@ Play shogi in any program that speaks USI: enter this command, or az-engine-usi,
 By hand: type `usi`, `isready`, `position startpos moves 7g7f`, `go byoyomi 1000`, `quit`. Besides USI there is
 `go perft N`."""
 
-_CLOCKS = ("btime", "wtime", "binc", "winc", "byoyomi")
-_NUMBERS = (*_CLOCKS, "rtime", "depth", "nodes", "mate", "movetime", "perft")
+_CLOCKS = {**CLOCKS, "byoyomi": 0}
+_NUMBERS = {**_CLOCKS, **BOUNDS, "rtime": 0, "mate": 0, "perft": None}
 
 
 class UsiSession(UciSession):

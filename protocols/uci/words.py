@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...engine.limits import Limits
@@ -29,7 +29,7 @@ def read_position(words: str, notation: str) -> tuple[str | None, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class GoWords:
-    """The words after ``go``: the keywords seen, numbers by keyword, and complaints about unreadable words."""
+    """The words after ``go``: the keywords seen, numbers by keyword, and complaints about wrong numbers."""
 
     seen: frozenset[str]
     numbers: dict[str, int]
@@ -37,33 +37,31 @@ class GoWords:
     complaints: tuple[str, ...]
 
     def limits(self, first: str, second: str) -> Limits:
-        """The limits that both protocols know; ``first`` and ``second`` are the players' letters, the opener first.
-
-        Limits below one (``nodes 0``, ``depth -1``) become the smallest search there is, never an endless one.
-        """
+        """The limits that both protocols know; ``first`` and ``second`` are the players' letters, the opener first."""
         numbers = self.numbers
-        nodes, depth = numbers.get("nodes"), numbers.get("depth")
         time = numbers.get(f"{first}time"), numbers.get(f"{second}time")
         if time == (None, None) and {f"{first}inc", f"{second}inc", "byoyomi"} & numbers.keys():
             time = 0, 0  # an increment alone: an empty clock
         return Limits(
-            nodes=None if nodes is None else max(nodes, 1),
-            depth=None if depth is None else max(depth, 1),
+            nodes=numbers.get("nodes"),
+            depth=numbers.get("depth"),
             movetime=numbers.get("movetime"),
             rtime=numbers.get("rtime"),
             time=time,
             increment=(numbers.get(f"{first}inc", 0), numbers.get(f"{second}inc", 0)),
-            byoyomi=max(numbers.get("byoyomi", 0), 0),
+            byoyomi=numbers.get("byoyomi", 0),
             infinite="infinite" in self.seen,
             ponder="ponder" in self.seen,
             searchmoves=self.searchmoves,
         )
 
 
-def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection[str] = ()) -> GoWords:
+def read_go(words: Sequence[str], numbers: Mapping[str, int | None], optional: Collection[str] = ()) -> GoWords:
     """Read the words after ``go``, in any order; skip unknown words, leave out unreadable numbers.
 
-    ``numbers``: keywords that a whole number follows; ``optional`` ones may stand without it.
+    ``numbers``: keywords that a whole number follows, and the least one that means something, if there is one: what is
+    less (``nodes 0``, ``depth -1``) is complained of and becomes that, so that no search is endless for it.
+    ``optional`` ones may stand without a number.
     """
     keywords = {*numbers, "infinite", "ponder", "searchmoves"}
     seen: set[str] = set()
@@ -86,23 +84,29 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
             i += 1 if text else 0
             number = _whole(text)
             if number is not None:
-                results[word] = number
+                least = numbers[word]
+                results[word] = number if least is None else max(number, least)
+                if results[word] != number:
+                    complaints.append(f"go: {word} {one_line(text, 40)} is less than {least}; it counts as {least}")
             elif text or word not in optional:
                 complaints.append(f"go: {word} needs a whole number, not '{one_line(text, 40)}'; left out")
     return GoWords(frozenset(seen), results, tuple(moves), tuple(complaints))
 
 
-_UCI_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
+CLOCKS: dict[str, int | None] = {"wtime": None, "btime": None, "winc": 0, "binc": 0}  # that have run out: negative
+BOUNDS: dict[str, int | None] = {"depth": 1, "nodes": 1, "movetime": 0}
+_UCI_NUMBERS = {**CLOCKS, **BOUNDS, "movestogo": 0, "mate": None, "perft": None}
 
 
 def read_uci_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
     """The words after UCI's ``go``, and the limits they mean."""
     go = read_go(words, _UCI_NUMBERS)
     limits = go.limits("w", "b")
-    mate, movestogo = go.numbers.get("mate"), go.numbers.get("movestogo", 0)
+    mate = go.numbers.get("mate")
     if mate is not None and mate < 1:  # no mate is shorter than one move: as little search as possible
+        go = replace(go, complaints=(*go.complaints, f"go: mate {mate} is less than 1; one node is searched"))
         limits, mate = replace(limits, nodes=1), None
-    return go, replace(limits, mate=mate, movestogo=movestogo if movestogo > 0 else None)
+    return go, replace(limits, mate=mate, movestogo=go.numbers.get("movestogo") or None)
 
 
 def _whole(text: str) -> int | None:

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from copy import deepcopy
 from dataclasses import fields, replace
 from pathlib import Path
@@ -306,7 +307,12 @@ def test_what_a_record_lacks_is_told(tmp_path: Path) -> None:
         (lambda: az.Position.load("."), ". is no game record"),
         (lambda: az.Limits(seconds=float("nan")), "must be a number"),
         (lambda: az.Net("missing.onnx"), "missing.onnx"),
-        (lambda: az.match("default", "default", games=0, visits=1), "1 or more"),
+        (lambda: az.match("default", "default", games=0, visits=1), "games is 0; it must be 1 or more"),
+        (lambda: az.match("default", "uniform", visits=0), "visits is 0; it must be 1 or more"),
+        (lambda: az.match("default", "uniform", seconds=-1), "the time for a move must be 0.001 to 600 seconds, not"),
+        (lambda: az.match("default", "uniform", seconds=math.inf), "the time for a move must be 0.001 to 600 seconds"),
+        (lambda: az.match("default", "uniform"), "default has no limit; give visits or seconds, or a limit"),
+        (lambda: az.match("uniform", "uniform", "go7", visits=1, openings="paper"), "for go7; give random:6 or a file"),
         (lambda: LOOSE.Engine("chess", threads=0), "threads is 0; it must be 1 to 128"),
         (lambda: LOOSE.Engine("chess", hash_mb=-1), "hash_mb is -1; it must be 1 to"),
         (lambda: LOOSE.Engine("chess", hash_mb=1.5), "hash_mb is 1.5; it must be a whole number"),
@@ -357,6 +363,22 @@ def test_errors_are_one_sentence(make: Any, words: str) -> None:
     with pytest.raises(az.AzError, match=re.escape(words)) as raised:
         make()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"net.ownership": True}, "chess has no territory to own; leave net.ownership and net.score out"),
+        ({"net.kind": "sparse"}, "choose another net.kind"),
+        ({"machine.evaluators": 1, "machine.provider": "cpu"}, "set machine.provider=torch"),
+        ({"machine.evaluators": 1, "machine.int8": False, "machine.workers": 0}, "set machine.workers"),
+    ],
+)
+def test_errors_of_runs_name_settings(settings: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(az.AzError, match=re.escape(words)) as raised:
+        az.Run(tmp_path / "run", "chess", settings={"machine.provider": "auto", "machine.workers": 1, **settings})
+    assert "--" not in str(raised.value)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -425,6 +447,34 @@ def test_analysis_grows_and_ends_with_the_loop(engine: az.Engine) -> None:
     assert nodes == sorted(nodes)
     again = [info.nodes for info in engine.analysis(az.Position(moves=["b2b3"]), az.Limits(nodes=300))]
     assert again[-1] >= 300
+
+
+def test_loading_again_leaves_a_search_its_tree(engine: az.Engine) -> None:
+    for info in engine.analysis(az.Position(moves=["e2e3"])):
+        engine.load()
+        assert engine.description
+        if info.nodes >= 200:
+            break
+    again = engine.analyse(az.Position(moves=["e2e3"]), az.Limits(nodes=3))
+    assert sum(stats.visits for stats in again.moves) >= 199
+
+
+def test_calls_of_several_threads_are_searched_one_after_another(engine: az.Engine) -> None:
+    results: dict[str, az.Analysis] = {}
+
+    def search(move: str) -> None:
+        results[move] = engine.analyse(az.Position(moves=[move]), az.Limits(nodes=100))
+
+    threads = [threading.Thread(target=search, args=(move,)) for move in ("a2a3", "b2b3", "c2c3")]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        engine.load()
+        time.sleep(0.005)
+    for thread in threads:
+        thread.join()
+    assert {info.position.moves for info in results.values()} == {("a2a3",), ("b2b3",), ("c2c3",)}
+    assert all(info.pv[0] in info.position.legal_moves for info in results.values())
 
 
 def test_another_thread_stops_a_search(engine: az.Engine) -> None:

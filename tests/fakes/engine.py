@@ -116,12 +116,12 @@ class FakeEngine:
         """It sees no dead stones."""
         self._note("dead_chains")
 
-    def perft(self, depth: int) -> list[tuple[str, int]]:
+    def perft(self, depth: int, halt: bytearray | None = None) -> list[tuple[str, int]]:
         """Counted slowly."""
         self._note("perft", str(depth))
 
         def leaves(board: Any, depth: int) -> int:
-            if depth == 0:
+            if depth == 0 or (halt is not None and halt[0]):
                 return 1
             return sum(leaves(self.after(board, move), depth - 1) for move in self.legal(board))
 

@@ -146,8 +146,9 @@ class Engine:
     def load(self, on_progress: Callable[[str], None] | None = None) -> None:
         """Load kernels and net now, not at the first search.
 
-        Blocks: for half a minute when the kernels are compiled for the first time on a machine, else for about
-        half a second. ``on_progress`` gets a sentence for each step that takes long. Errors: NetError.
+        Blocks: for half a minute when the kernels are compiled for the first time on a machine, else for about half a
+        second; not during a search, which goes on. ``on_progress`` gets a sentence for each step that takes long.
+        Errors: NetError.
         """
         self._engine.ready(on_progress)
 

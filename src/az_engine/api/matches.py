@@ -9,13 +9,15 @@ from ..bench.match.arbiter import TERRITORY_RULES
 from ..bench.match.command import in_form, named_apart
 from ..bench.match.game import MatchGame, MatchSettings
 from ..bench.match.openings import choose_openings
-from ..bench.match.players import MoveLimit, parse_spec
+from ..bench.match.players import MoveLimit, parse_seconds, parse_spec
 from ..bench.match.standings import total_score
 from ..bench.match.tournament import Tournament, pairs_of, schedule
 from ..bench.ratings.elo import MatchScore
 from ..engine.errors import OptionError
 from ..engine.games import get_game
 from ..engine.settings import check_kind
+
+_WAYS = "visits or seconds, or a limit behind its name, as in 'default visits=400'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,17 @@ def match(
         check_kind(name, number, int)
     check_kind("visits", visits, int | None)
     check_kind("seconds", seconds, float | None)
-    if games < 1 or concurrency < 1:
-        raise OptionError("games and concurrency must be 1 or more")
+    for name, count in (("games", games), ("concurrency", concurrency), ("visits", 1 if visits is None else visits)):
+        if count < 1:
+            raise OptionError(f"{name} is {count}; it must be 1 or more")
     rules = get_game(game)
     territory = rules.territory
     rows, columns = rules.planes[1:]
     board = columns if rows == columns else f"{columns}x{rows}"
     start = None if territory is None else territory.start(columns, rows, None, TERRITORY_RULES)
     name = game if territory is None else f"{rules.name}{board}"
-    common = MoveLimit(nodes=visits, movetime_ms=None if seconds is None else round(1000 * seconds))
-    players = [parse_spec(text, rules.protocol).with_limit(common, rules.protocol) for text in (a, b)]
+    common = MoveLimit(nodes=visits, movetime_ms=None if seconds is None else parse_seconds(str(seconds)))
+    players = [parse_spec(text, rules.protocol).with_limit(common, rules.protocol, _WAYS) for text in (a, b)]
     settings = MatchSettings(name, named_apart(players))
     lines = choose_openings(openings, name, (games + 1) // 2, seed, start)
     settings, lines = in_form(settings, "", lines)

@@ -65,6 +65,7 @@ class Run:
                 raise OptionError(f"{folder} holds a run of {self.config.game}, not of {game}; give another folder")
         else:
             self.config, self.changes = command.begun(game, values, preset), []
+        self.config.net_config(self.config.get_game()), self.config.learner_config()  # their errors come now
 
     def train(
         self,

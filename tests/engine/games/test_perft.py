@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ def test_counts(sample: dict[str, Any]) -> None:
 def test_the_start_position(name: str, depth: int, leaves: int) -> None:
     game = get_game(name)
     assert sum(game.perft(game.initial()[-1], depth).values()) == leaves
+
+
+@pytest.mark.parametrize("name", ["chess", "shogi", "go9"])
+def test_a_count_can_be_ended(name: str) -> None:
+    game, halt, counts = get_game(name), bytearray(4), list[dict[int, int]]()
+    state = game.initial()[-1]
+    game.perft(state, 2)  # loads the kernel
+    thread = threading.Thread(target=lambda: counts.append(game.perft(state, 99, halt)), daemon=True)
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive()
+    halt[0] = 1
+    thread.join(60.0)
+    assert [*counts[0]] == game.legal_moves(game.initial()).tolist()
 
 
 def test_the_position_with_most_moves() -> None:

@@ -172,7 +172,7 @@ def test_self_play_is_for_those_that_see_the_games_own_planes(case: Case) -> Non
     if case.family.plays_itself:
         assert own.net_config(CHESS).kind == case.net.kind
     else:
-        with pytest.raises(OptionError, match="with --supervised alone"):
+        with pytest.raises(OptionError, match="from records alone"):
             own.net_config(CHESS)
 
 

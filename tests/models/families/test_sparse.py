@@ -364,7 +364,7 @@ def test_a_width_or_kind_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         with pytest.raises(OptionError, match=text):
             train.main(parsed(train, "--supervised", str(SAMPLE), "--out", str(tmp_path), "--steps", "1", *words))
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
-    with pytest.raises(OptionError, match="--supervised alone"):
+    with pytest.raises(OptionError, match="records alone"):
         run.net_config(CHESS)
 
 

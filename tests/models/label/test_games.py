@@ -117,7 +117,8 @@ def test_an_engine_that_always_dies_ends_the_run_with_a_sentence(tmp_path: Path)
     with pytest.raises(EngineProcessError, match="failed twice in game 0"):
         label(tmp_path, "--engine", f"{UCI} --fault=go@3=die", *SHORT)
     with pytest.raises(EngineProcessError, match="does not start"):
-        label(tmp_path, "--engine", "no-such-engine-anywhere", *SHORT)
+        label(tmp_path / "new", "--engine", "no-such-engine-anywhere", *SHORT)
+    assert not (tmp_path / "new").exists()
 
 
 def test_impossible_arguments_are_refused(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_what_no_run_can_play_is_refused(game: str, boards: Values, said: str) -
 
 def test_what_does_not_go_with_several_boards_is_refused() -> None:
     for over, said in (
-        ({"net": {"policy_head": "flat"}}, "only --policy-head pooled"),
+        ({"net": {"policy_head": "flat"}}, "only net.policy_head=pooled"),
         ({"machine": {"workers": 1, "evaluators": 1, "int8": False}}, "run nets for one size of board"),
     ):
         with pytest.raises(OptionError, match=said):

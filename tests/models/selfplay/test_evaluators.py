@@ -183,8 +183,8 @@ def test_settings_that_do_not_go_together_are_refused() -> None:
     for machine, said in (
         ({"provider": "cpu"}, "run the nets by torch"),
         ({"int8": True, "provider": "auto"}, "in fp32 or bf16"),
-        ({"workers": 0}, "give --workers"),
-        ({"ray": "auto"}, "no --ray"),
+        ({"workers": 0}, "set machine.workers"),
+        ({"ray": "auto"}, "no machine.ray"),
     ):
         with pytest.raises(OptionError, match=said):
             run_of(machine=machine)

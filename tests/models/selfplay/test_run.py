@@ -421,7 +421,7 @@ def test_a_run_that_has_lost_all_its_checkpoints_is_refused(broken: bool, whole:
     for path in folder.checkpoints.glob("*.json"):
         path.write_text("") if broken else path.unlink()
     net = folder.net(60).read_bytes()
-    with pytest.raises(DataError, match=r"checkpoints.*begin a new run with another --out"):
+    with pytest.raises(DataError, match=r"checkpoints.*begin a new run in another folder"):
         SelfPlayRun(folder.folder, config(), Observer()).train()
     assert folder.net(60).read_bytes() == net
 

@@ -368,7 +368,7 @@ def test_a_run_without_a_readable_checkpoint_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
     for path in folder.glob("*.json"):
         path.write_text("{")
-    with pytest.raises(DataError, match=r"no checkpoint in .*-00000004.json .*-00000002.json .* another --out"):
+    with pytest.raises(DataError, match=r"no checkpoint in .*-00000004.json .*-00000002.json .* another folder"):
         go_on()
     with pytest.raises(DataError, match="no checkpoint in"):
         checkpoint.of_run(tmp_path)
@@ -455,6 +455,24 @@ def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
         os.utime(path, (0, 0))
     with RunLock(tmp_path):
         assert sorted(old.parent.iterdir()) == [other, new]  # a process may just be writing the new one
+
+
+def test_a_run_that_wrote_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with RunLock(tmp_path / "runs" / "first"):
+        assert (tmp_path / "runs" / "first" / "lock").exists()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "mine").touch()
+    with RunLock(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine"]
+    for _ in range(2):
+        with RunLock(tmp_path / "run"):
+            (tmp_path / "run" / "config.json").touch()
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.json", "lock"]
+    (tmp_path / "run" / "config.json").unlink()
+    with RunLock(tmp_path / "run"):  # the lock is of an earlier start
+        pass
+    assert (tmp_path / "run" / "lock").exists()
 
 
 @pytest.mark.slow

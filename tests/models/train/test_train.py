@@ -266,6 +266,9 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
         train.main(arguments(tmp_path / "c", "--finish"))
     with pytest.raises(OptionError, match="needs an end"):
         train.main(arguments(tmp_path / "d"))
+    with pytest.raises(NetError, match=r"missing\.onnx"):
+        train.main(arguments(tmp_path / "e", "--steps", "1", "--init", str(tmp_path / "missing.onnx")))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_papers_network_is_a_preset() -> None:

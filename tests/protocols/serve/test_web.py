@@ -230,7 +230,9 @@ def test_refusals_over_the_wire(tmp_path: Path) -> None:
         assert ask(server, "/metrics")[0] == 401
         assert ask(server, "/api/analyse", query)[0] == 401
         assert ask(server, "/api/analyse", query, authorization="Bearer " + TOKEN)[0] == 200
-        assert ask(server, f"/api/analyse?token={TOKEN}&game=halma", query)[0] == 404
+        status, answer = ask(server, f"/api/analyse?token={TOKEN}&game=halma", query)
+        assert status == 404
+        assert b"no halma is played here in KataGo's analysis protocol; there is chess, " in answer
         for path in ("/uci", "/uci?token=wrong", "/katago/wrong"):
             with pytest.raises(InvalidStatus) as refused:
                 web(server, path)

@@ -258,10 +258,35 @@ def test_u34_u36_the_smallest_limits_give_a_move_at_once(kind: type[Talk], clock
         assert FakeEngine.made.spent_ms <= 5
 
 
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("nodes -5", "nodes -5 is less than 1; it counts as 1"),
+        ("nodes 0", "nodes 0 is less than 1; it counts as 1"),
+        ("depth -1", "depth -1 is less than 1; it counts as 1"),
+        ("movetime -100", "movetime -100 is less than 0; it counts as 0"),
+        ("wtime 60000 btime 60000 winc -5", "winc -5 is less than 0; it counts as 0"),
+    ],
+)
+def test_u36_what_is_less_than_the_least_is_told(kind: type[Talk], words: str, complaint: str) -> None:
+    kind.play(f"""
+        > go {words}
+        < info string go: {complaint}
+        <* INFO
+        < BEST
+    """)
+
+
+def test_u36_clocks_that_have_run_out_are_no_fault(kind: type[Talk]) -> None:
+    go, limits = kind.kind.read_go("wtime -5 btime -7 winc 0 binc 0 movetime 0 movestogo 0 byoyomi 0".split())
+    assert go.complaints == ()
+    assert {*limits.time} == {-7, -5}
+
+
 def test_u37_numbers_beyond_64_bits_and_garbage(kind: type[Talk]) -> None:
     go, limits = kind.kind.read_go(f"nodes {10**30} depth -{10**30} movetime abc btime".split())
     assert (limits.nodes, limits.depth, limits.movetime, limits.time) == (2**63 - 1, 1, None, (None, None))
-    assert len(go.complaints) == 2
+    assert len(go.complaints) == 3
     kind.play("""
         > go depth x
         < info string go: depth needs a whole number, not 'x'; left out
@@ -307,6 +332,50 @@ def test_u44_reports_are_at_most_twenty_a_second(kind: type[Talk]) -> None:
         talk.send("go nodes 10000")
         lines = talk.until("bestmove.*")
         assert len(lines) - 1 <= 20 * watch.seconds + 2
+
+
+@pytest.mark.parametrize(
+    ("go", "end"),
+    [
+        ("infinite", "stop"),
+        ("ponder", "stop"),
+        ("ponder wtime 1000 btime 1000", "ponderhit"),
+        ("ponder infinite", "ponderhit\n> stop"),
+        ("infinite", "go nodes 10"),
+    ],
+)
+def test_u25_an_endless_search_waits_even_without_a_position(kind: type[Talk], go: str, end: str) -> None:
+    none = "< info depth 0 score cp 0\n< bestmove (\\(none\\)|resign)"
+    with kind() as talk:
+        talk.run(f"""
+            > position startpos moves e9e9
+            < info string .+
+            > isready
+            < info string playing with the embedded net
+            < readyok
+            > go {go}
+            < info string no move: .+
+            > isready
+            < readyok
+            > position startpos moves {kind.first_move}
+            . 0.1
+        """)
+        talk.run(f"> {end}\n{none}")
+        if end.startswith("go"):
+            talk.until(kind.reply)
+        talk.run("> go nodes 10\n<* INFO\n< REPLY")
+
+
+@pytest.mark.parametrize("end", ["quit", "EOF"])
+def test_u25_the_end_answers_an_endless_search_without_a_position(kind: type[Talk], end: str) -> None:
+    with kind() as talk:
+        talk.run(READY)
+        talk.run("> position startpos moves e9e9\n< info string .+\n> go infinite\n< info string no move: .+")
+        if end == "quit":
+            talk.send(end)
+        else:
+            talk.close_input()
+        assert sum(line.startswith("bestmove") for line in talk.rest()) == 1
 
 
 # ----------------------------------------------------------------------------------------------------- input and faults

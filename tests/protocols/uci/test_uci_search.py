@@ -30,6 +30,16 @@ def test_u23_go_in_any_order() -> None:
     assert UciSession.read_go(["perft", "3"])[0].numbers["perft"] == 3
 
 
+@pytest.mark.parametrize("mate", [0, -1])
+def test_no_mate_is_shorter_than_one_move(mate: int) -> None:
+    Talk.play(f"""
+        > go mate {mate}
+        < info string go: mate {mate} is less than 1; one node is searched
+        <* INFO
+        < BEST
+    """)
+
+
 def test_u25_infinite_and_ponder_wait_even_when_mated() -> None:
     for how in ("infinite", "ponder", "ponder wtime 1 btime 1", "infinite nodes 1 movetime 1"):
         Talk.play(rf"""
@@ -119,5 +129,19 @@ def test_perft() -> None:
         <
         < Nodes searched: 25
         > go perft 0
-        < info string go perft needs a depth of at least 1
+        < info string go perft needs a depth of 1 to 100
+        > go perft 1000000000000
+        < info string go perft needs a depth of 1 to 100
     """)
+
+
+@pytest.mark.parametrize("end", ["stop", "quit"])
+def test_perft_can_be_stopped(end: str) -> None:
+    with Talk() as talk:
+        talk.run(READY)
+        talk.send("go perft 99", "go perft 98", "go nodes 10")
+        talk.silence(0.1)
+        talk.send(end)
+        lines = talk.until("bestmove.*") if end == "stop" else talk.rest()
+        assert lines[:2] == ["info string go perft 99 was stopped", "info string go perft 98 was stopped"]
+        assert lines[-1].startswith("bestmove")

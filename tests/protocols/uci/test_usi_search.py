@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from az_engine.protocols.uci.usi import UsiSession
 
 from ...fakes.clock import FakeClock
 from ...fakes.engine import FakeEngine
+from ...fakes.waiting import wait_for
 from ..talk import READY, UsiTalk
 
 MATED = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"
@@ -64,12 +66,34 @@ def test_s5_byoyomi_and_both_delays_reach_the_engine() -> None:
 def test_s5_waiting_beyond_the_clock_is_taken_from_the_byoyomi(clock: FakeClock) -> None:
     go = PendingGo(UsiSession.read_go("btime 100 wtime 50000 byoyomi 1000".split())[1])
     clock.advance(0.25)
-    left = go.limits_left()
+    left = go.limits_left(lambda: 0)
     assert left.time == (-150, 49_750)
     assert left.byoyomi == 850
     go = PendingGo(UsiSession.read_go("btime 5000 wtime 5000 byoyomi 1000".split())[1])
     clock.advance(0.01)
-    assert go.limits_left().byoyomi == 1000
+    assert go.limits_left(lambda: 0).byoyomi == 1000
+
+
+@pytest.mark.parametrize(
+    ("clocks", "left"),
+    [("btime 0 wtime 60000", [750, 1000]), ("btime 60000 wtime 0", [1000, 750]), ("wtime 100", [750, 850])],
+)
+def test_s5_the_clock_of_the_mover_alone_decides(clocks: str, left: list[int], clock: FakeClock) -> None:
+    go = PendingGo(UsiSession.read_go(f"{clocks} byoyomi 1000".split())[1])
+    clock.advance(0.25)
+    assert [go.limits_left(partial(int, mover)).byoyomi for mover in (0, 1)] == left
+
+
+@pytest.mark.parametrize(("moves", "byoyomi"), [("", 1000), (" moves 7g7f", 500)])
+def test_s5_a_first_move_that_waits_for_the_net(moves: str, byoyomi: int, clock: FakeClock) -> None:
+    gate, before = threading.Event(), getattr(FakeEngine, "made", None)
+    with UsiTalk(UsiTalk.broken(gate=gate)) as talk:
+        talk.send(f"position startpos{moves}", "go btime 60000 wtime 0 byoyomi 1000")
+        wait_for(lambda: getattr(FakeEngine, "made", None) is not before and "ready" in FakeEngine.made.calls)
+        clock.advance(0.5)
+        gate.set()
+        talk.until("bestmove.*")
+        assert f"byoyomi={byoyomi}," in next(call for call in FakeEngine.made.calls if call.startswith("go"))
 
 
 @pytest.mark.parametrize("sfen", [MATED, NO_MOVE], ids=["mated", "no move"])
@@ -105,12 +129,13 @@ def test_s6_resignation_and_declaration() -> None:
     ids=["mate", "nomate", "timeout", "notimplemented", "nothing"],
 )
 def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | None, said: str) -> None:
+    complaints = {"abc": "needs a whole number, not 'abc'; left out", "-1": "-1 is less than 0; it counts as 0"}
     for how in ("100", "-1", "0", "infinite", "", "abc"):
         stop = "" if how.lstrip("-").isdigit() else "> stop"
         UsiTalk.play(
             f"""
             > go mate {how}
-            {"< info string go: mate needs a whole number, not 'abc'; left out" if how == "abc" else ""}
+            {f"< info string go: mate {complaints[how]}" if how in complaints else ""}
             {stop}
             <* INFO
             < {said}
@@ -123,6 +148,8 @@ def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | N
     limits = UsiSession.read_go(["mate", "5000"])[1]
     assert (limits.solve, limits.movetime, limits.infinite) == (True, 5000, False)
     assert UsiSession.read_go(["mate", "infinite"])[1].movetime is None
+    go, limits = UsiSession.read_go(["mate", "-5"])
+    assert (limits.movetime, go.complaints) == (0, ("go: mate -5 is less than 0; it counts as 0",))
 
 
 def test_s7_quit_during_go_mate() -> None:
