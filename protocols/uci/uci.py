@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from ... import __version__
 from ...engine.errors import AzError, OptionError, PositionError, UnknownOptionError
-from ...engine.info import BestMove, Checkmate, ThinkingInfo
+from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...engine.params import EngineOptions
 from .. import conversation
@@ -353,7 +353,7 @@ class UciSession(Session[EngineSeam]):
             self._answer_pings()
 
     def _answer_none(self, go: PendingGo) -> None:
-        self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
+        self._answer(go, BestMove(None))
 
     def _answer(self, go: PendingGo, best: BestMove) -> None:
         self._searches.remove(go)

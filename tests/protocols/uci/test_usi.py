@@ -196,7 +196,7 @@ def test_s12_s13_what_is_refused_leaves_no_position_and_the_next_one_recovers(co
         < bestmove resign
         > go mate infinite
         < info string no mate: .+
-        < checkmate nomate
+        < checkmate timeout
         > position startpos moves 7g7f
         > go nodes 10
         <* INFO
