@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..engine import blocking, engine
 from ..engine import limits as limits_of_engine
-from ..engine.errors import AzError, OptionError, quoted
+from ..engine.errors import AzError, OptionError
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.params import EngineOptions, SearchParams
@@ -36,7 +36,7 @@ _SEARCH = {f.name for f in fields(SearchParams)}
 def _check_limits(limits: Any) -> None:
     """Errors: OptionError for what is no Limits."""
     if not isinstance(limits, Limits):
-        raise OptionError(f"limits is {quoted(repr(limits))}; it must be Limits, as in Limits(visits=100)")
+        raise OptionError(f"limits is of type {type(limits).__name__}; it must be Limits, as in Limits(visits=100)")
 
 
 class Reports:
@@ -116,6 +116,7 @@ class Engine:
         search: dict[str, Any] = {name: value for name, value in options.items() if name in _SEARCH}
         others: dict[str, Any] = {name: value for name, value in options.items() if name not in _SEARCH}
         check_kind("game", game, str)
+        check_kind("net", net, str)
         get_game(game)
         self.game = game
         weights = "" if net == "default" else net

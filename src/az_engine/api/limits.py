@@ -40,20 +40,22 @@ class Limits:
 
     def __post_init__(self, visits: int | None, time: float | None) -> None:
         """Check the numbers."""
+        given = {name: name for name in _NUMBERS}
         for name, other, value in (("nodes", "visits", visits), ("seconds", "time", time)):
             if value is not None and getattr(self, name) is not None:
                 raise OptionError(f"{name} and {other} are the same; give one of them")
             if value is not None:
                 object.__setattr__(self, name, value)
+                given[name] = other
         for name, kind in _NUMBERS.items():
             value = getattr(self, name)
             if value is not None:
-                check_kind(name, value, kind)
+                check_kind(given[name], value, kind)
             if value is not None and math.isinf(value):
-                raise OptionError(f"{name} must be a number, not {value}; leave it out for no limit")
+                raise OptionError(f"{given[name]} must be a number, not {value}; leave it out for no limit")
             if value is not None and not value > 0 and (name != "increment" or value):
                 least = "0 or more" if name == "increment" else "more than 0"
-                raise OptionError(f"{name} must be {least}, not {value}")
+                raise OptionError(f"{given[name]} must be {least}, not {value}")
         clock: Any = self.clock
         if clock is not None:
             if not isinstance(clock, tuple | list) or len(clock) != 2:
