@@ -27,6 +27,9 @@ def mean_of(paths: Sequence[Path]) -> onnx.ModelProto:
     infos = [NetInfo.from_metadata({each.key: each.value for each in model.metadata_props}) for model in models]
     plain = [replace(info, name="", trained_on="", step=0) for info in infos]
     for path, model, info in zip(paths[1:], others, plain[1:], strict=True):
+        if info.boards != plain[0].boards:
+            sizes = " and ".join(",".join(map(str, each.boards)) for each in (info, plain[0]))
+            raise OptionError(f"{path} and {paths[0]} learned boards of {sizes} lines; give runs of the same sizes")
         if info != plain[0] or not _alike(first.graph, model.graph):
             raise OptionError(f"{path} is no network of the same shape as {paths[0]}; give runs of one network")
     for tensors in zip(*(model.graph.initializer for model in models), strict=True):

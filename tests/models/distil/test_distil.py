@@ -315,14 +315,14 @@ def test_chances_alone_learn(optimiser: Literal["muon", "adamw", "sgd"]) -> None
     assert changed == {"value.out.weight", "value.out.bias"}
 
 
-def written(folder: Path, filters: int, weight: float) -> Path:
+def written(folder: Path, filters: int, weight: float, *, boards: tuple[int, ...] = (9,)) -> Path:
     """A run whose network has one weight everywhere."""
     game = go(9, "rules")
     learner = Learner(game, network(1, filters, 4), LearnerConfig())
     with torch.no_grad():
         for parameter in learner.averaged.parameters():
             parameter.fill_(weight)
-    info = learner.net_info(game, name="go", boards=(9,), trained_on=f"{weight} positions")
+    info = learner.net_info(game, name="go", boards=boards, trained_on=f"{weight} positions")
     folder.mkdir(parents=True)
     (folder / "go-1x8_fp32.onnx").write_bytes(learner.averaged.to_onnx(info).SerializeToString())
     return folder
@@ -341,6 +341,7 @@ def test_the_mean_of_runs_has_the_mean_of_their_weights(tmp_path: Path, capsys: 
     assert "holds a run" in capsys.readouterr().err
     for second, said in (
         (written(tmp_path / "other", 4, 0.1), "is no network of the same shape"),
+        (written(tmp_path / "sizes", 8, 0.1, boards=(7, 9)), "learned boards of 7,9 and 9 lines"),
         (tmp_path, "is not there"),
         (tmp_path / "none", "is no folder"),
     ):
