@@ -25,6 +25,7 @@ class Token(NamedTuple):
     kind: str  # a word, "{" a comment, ";" one to the end of its line, "$", "(", ")" or "*" a result
     text: str
     line: int
+    number: str = ""  # that stands before a word: 3. or 3...
 
 
 @dataclass(slots=True)
@@ -54,9 +55,11 @@ class _Splitter:
     def __init__(self, lines: BoundedLines) -> None:
         self._lines = lines
         self._ahead: str | None = None  # a line that belongs to the next game
+        self._number = ""  # of a move that has not come yet
 
     def next(self) -> RawGame | None:
         game, blank, depth = RawGame(), False, 0
+        self._number = ""
         self._lines.begin_game()
         while line := self._line():
             text = line.strip()
@@ -123,9 +126,10 @@ class _Splitter:
                     break
             elif kind != "}":
                 if word[0] in "0123456789.…" and word != "0000" and (prefix := _NUMBER.match(word)):
-                    word = word[prefix.end() :]
+                    self._number, word = prefix[0], word[prefix.end() :]
                 if word:
-                    add(Token("", word, number))
+                    add(Token("", word, number, self._number))
+                    self._number = ""
         return depth
 
     def _comment(self, game: RawGame, line: str, at: int) -> tuple[str, str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 
 import chess.pgn
 import pytest
@@ -210,3 +211,33 @@ def test_what_stands_behind_a_null_move_is_kept() -> None:
     assert read(text)[0].tree == record.tree
     assert UCI.lost(record)["illegal moves"] == 1
     assert format_games([record], UCI) == "position startpos moves e2e4 e7e5 g1f3\n"
+
+
+ILLEGAL = "line 1: illegal san: 'Qxh8' in rnbqkbnr/ppp1pppp/8/3p4/3PP3/8/PPP2PPP/RNBQKBNR w KQkq"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("1. e4 -- 2. d4 d5 3. Qxh8 {a} Nf6 {b} (3... e6 {c}) *", ["(--)", ILLEGAL, "left out (2 moves, 3 comments)"]),
+        (
+            "1. e4 -- 2. d4 e5 (2... -- {a} 3. dxe5 {b}) *",
+            ["(--)", "in a variation: illegal san: 'dxe5'", "(1 comment)"],
+        ),
+        (
+            "1. e4 e5 (1... d5 2. exd4 a6) (1... c5 2. exd4 (2. c3)) 2. Ke3 *",
+            ["'exd4'", "'exd4'", "illegal san: 'Ke3'"],
+        ),
+        ("1. e4 e5 2. Ke3 *", ["line 1: illegal san: 'Ke3'"]),
+        ("1. e4 (1. Nd4) (1. Nd4) (1. Nd4) (1. Nd4) (1. Nd4) *", ["illegal san"] * 3 + ["and 2 more faults"]),
+    ],
+)
+def test_all_that_is_cut_is_told(text: str, faults: list[str]) -> None:
+    (record,) = read(text + "\n")
+    assert re.search(".*".join(map(re.escape, faults)), record.fault), record.fault
+    assert record.fault.count("what follows is left out") == len(re.findall(r"out \([0-9]", record.fault))
+
+
+def test_a_wrong_promotion_is_told_as_it_is_written() -> None:
+    (record,) = read('[FEN "1n5k/P7/8/8/8/8/8/K7 w - - 0 1"]\n\n1. a8(K)! {x} *\n')
+    assert record.fault.startswith("line 3: illegal san: 'a8(K)!' in 1n5k/")
