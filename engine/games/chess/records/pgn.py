@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, get_args
 
 import chess
@@ -76,19 +76,26 @@ def _read_game(game: RawGame) -> Record:
     return first.record()
 
 
+class _EndedError(DataError):
+    """A move stands behind mate or stalemate."""
+
+
 @dataclass(slots=True)
 class _Rest:
-    """What is not read any more: behind a fault, up to the end of its line of play."""
+    """What is not played any more: behind a fault or an end, up to the end of its line of play."""
 
-    fault: str
+    fault: str  # "" = an end: the words are kept
     depth: int = 0  # of variations in it
     moves: int = 0
     comments: int = 0
+    words: list[str] = field(default_factory=list)
 
     def take(self, token: Token) -> None:
         self.depth += (token.kind == "(") - (token.kind == ")")
         self.moves += token.kind == "" and (letters.is_move(token.text) or token.text in _NULL)
         self.comments += token.kind in ("{", ";") and bool(token.text)
+        if not self.fault:
+            self.words += filter(None, (token.number, f"${token.text}" if token.kind == "$" else token.text))
 
     def told(self) -> str:
         """The fault, and how much it takes with it."""
@@ -109,6 +116,7 @@ class _Tree:
         self._faults = [game.fault] if game.fault else []
         self._rest: _Rest | None = None
         self._strange = ""  # the first word that is neither a move nor prose
+        self._behind = ""  # where something stands behind an end
         self._line = [self.tree]  # of the variation that is read; the first node stands before it
         self._fresh = False  # a variation has begun, no move of it is read
         self._before = ""  # comment before its first move
@@ -121,12 +129,16 @@ class _Tree:
         except (ValueError, DataError) as error:
             self._faults.append(str(error))
             return
-        for token in self._game.tokens:
+        for index, token in enumerate(self._game.tokens):
+            if index == self._game.behind and self._rest is None:
+                self._end(token)
             if self._rest is not None:
                 self._skip(self._rest, token)
             elif token.kind == "":
                 try:
                     self._word(token)
+                except _EndedError:
+                    self._skip(self._end(token), token)
                 except (ValueError, DataError) as error:
                     place = ", in a variation" if self._outer else ""
                     self._rest = _Rest(f"line {token.line}{place}: {error}")
@@ -135,13 +147,27 @@ class _Tree:
             else:
                 self._mark(token)
         if self._rest is not None:
-            self._faults.append(self._rest.told())
+            self._settle(self._rest)
+
+    def _end(self, token: Token) -> _Rest:
+        """The line of play has ended before a token: the rest of it is kept as a comment."""
+        line = "the variation" if self._outer else "the game"
+        self._behind = self._behind or f"line {token.line}: {line} has ended; what stands behind is kept as comments"
+        self._rest = _Rest("")
+        return self._rest
+
+    def _settle(self, rest: _Rest) -> None:
+        """Keep what stands behind an end, or tell what was cut."""
+        if rest.fault:
+            self._faults.append(rest.told())
+        else:
+            self._say(" ".join(rest.words))
+        self._rest = None
 
     def _skip(self, rest: _Rest, token: Token) -> None:
-        """Leave out a token, or end the variation that is left out."""
+        """Do not play a token, or end the variation that is left out."""
         if self._outer and rest.depth == 0 and token.kind == ")":
-            self._faults.append(rest.told())
-            self._rest = None
+            self._settle(rest)
             self._close()
         else:
             rest.take(token)
@@ -193,6 +219,8 @@ class _Tree:
         try:
             return self._known(text)
         except ValueError as error:
+            if not self._board.legal_moves:
+                raise _EndedError("the game has ended") from None
             self.stumbled = True
             if isinstance(error, chess.InvalidMoveError):
                 raise DataError(f"{quoted(word, 20)} is no move") from None
@@ -280,7 +308,7 @@ class _Tree:
         names = (headers.pop("White", "").strip(), headers.pop("Black", "").strip())
         token = headers.pop("Result", "*")
         reason = _REASONS.get(headers.get("Termination", "").lower(), "")
-        ended, notes = self._game.result, [self._strange]
+        ended, notes = self._game.result, [self._strange, self._behind]
         if token in RESULTS and ended in RESULTS and token != ended:
             notes.append(f"the header says {token}, which is taken, and the moves end with {ended}")
         for used in ("FEN", "SetUp"):
