@@ -391,3 +391,23 @@ def test_the_moves_before_a_diagram_are_a_header() -> None:
     text = KIF.write(record)
     assert "\n手数＝68  ▲３三角成  まで\n" in text
     assert read(KIF, text) == record
+
+
+def test_remarks_and_ends_on_a_line_of_ki2() -> None:
+    note = "line 3: the game has ended; what stands behind is kept as comments"
+    for end, behind, comment in (
+        ("▲投了 *終局", "", "終局"),
+        ("▲投了", "▲５八金右 △３二金 *後", "▲５八金右 △３二金 *後"),
+        ("投了", "▲５八金右", "▲５八金右"),
+    ):
+        record = read(KI2, f"▲７六歩 △３四歩 *角道 ▲\n{end}\n{behind}\nまで2手で後手の勝ち\n")
+        assert (record.moves, record.comments[2].split("\n")[0]) == (("7g7f", "3c3d"), "角道 ▲")
+        assert (record.result, record.reason, record.fault) == (-1, "resignation", "")
+        *_, last = record.tree.line()
+        assert (last.end, last.comment, record.note) == (("resignation", -1), comment, note if behind else "")
+    record = read(KI2, "▲７六歩 △３四歩 ▲千日手 ▲２六歩\n\n変化：2手\n△８四歩 悪手 ▲中断\n")
+    assert (record.moves, record.result, record.reason) == (("7g7f", "3c3d"), 0, "repetition")
+    variation = record.tree.children[0].children[1]
+    assert (variation.comment, variation.children[0].end) == ("悪手", ("interrupted", None))
+    assert read(KI2, "▲７六歩 △３四歩　まで2手で後手の勝ち\n").result == -1
+    assert read(KI2, "▲７六歩 △９九歩 △反則負け\n").reason == "illegal move"
