@@ -135,7 +135,7 @@ class _KifReader(GameReader):
             self.draft.comment(line)
 
     def _look_for_illegal(self, line: str) -> None:
-        """After an illegal move: check whether it ended the game."""
+        """After a fault: check whether an illegal move ended the game, count the moves that are left out."""
         match = _NUMBERED.fullmatch(line)
         word = _first_word(match[2] if match else line)
         if _SUMMARY.match(line) and "反則" in line:
@@ -144,6 +144,8 @@ class _KifReader(GameReader):
             ending = KIF_ENDINGS[word]
             self.draft.end(ending, KIF=word if ending[1] == 1 else "")
             self._time(match[2] if match else "")
+        elif _MOVE.match(match[2] if match else line):
+            self.draft.skip()
         self.draft.offender = None
 
     def _header(self, key: str, value: str) -> None:
