@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command; 1 when a record could not be read whole. Errors: AzError."""
+    """Run the command; 1 when a record could not be read whole, unless all of it is written. Errors: AzError."""
     source: Path = args.source
     if not source.exists():
         raise DataError(f"{source} does not exist; give a record or a folder of them")
@@ -75,7 +75,7 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
                 print(f"{path.name}{f', game {number}' if number > 1 else ''}: {record.note}", file=sys.stderr)
             unread = bool(record.fault) and record.root is None and record.tree.bare  # not even where it begins
             if record.fault:
-                damaged += 1
+                damaged += record.whole_in != form.name
                 more = "; it is left out" if unread else ""
                 print(f"{path.name}, game {number}: {record.fault}{more}", file=sys.stderr)
             if unread:

@@ -320,6 +320,7 @@ class _Tree:
             names=("" if names[0] == "?" else names[0], "" if names[1] == "?" else names[1]),
             headers={name: value for name, value in headers.items() if ROSTER.get(name) != value},
             fault=self._fault(),
+            whole_in="PGN" if self._null and not self._faults else "",
             note="; ".join(filter(None, notes)),
         )
 
