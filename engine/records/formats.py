@@ -94,13 +94,13 @@ def left_out(form: RecordFormat, lost: Mapping[str, int]) -> str:
     return f"{form.name} holds no {', no '.join(results)}" if results else ""
 
 
-def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:
-    """The format of that name, such as "csa", or of a file name. Errors: OptionError."""
+def format_named(formats: Sequence[RecordFormat], name: str, *, to_write: bool = False) -> RecordFormat:
+    """The format of that name, such as "csa", or of a file name. Errors: OptionError, which lists those for the use."""
     lower = name.lower()
     for form in formats:
         if lower == form.name.lower() or any(lower.endswith(suffix) for suffix in form.suffixes):
             return form
-    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in formats) or "none"
+    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in formats if f.write or not to_write) or "none"
     raise OptionError(f"{name!r} is no format for games of this kind; known are {known}")
 
 

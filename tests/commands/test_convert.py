@@ -217,6 +217,7 @@ def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
         ((csa, tmp_path / "x.pgn"), OptionError, "no format for games"),
         ((csa, csa), OptionError, "there already"),
         ((tmp_path / "x.sgf", tmp_path / "y.gib"), OptionError, "only read"),
+        ((tmp_path / "x.sgf", "--to", "uci"), OptionError, r"known are SGF \(\.sgf\)$"),
         (
             (tmp_path, tmp_path / "out", "--to", "csa"),
             OptionError,

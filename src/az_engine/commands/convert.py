@@ -106,13 +106,13 @@ def _game_of(source: Path) -> Game:
 
 def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
     if name:
-        return format_named(game.record_formats, name)
+        return format_named(game.record_formats, name, to_write=True)
     if target is None:
         lines = [form for form in game.record_formats if form.name.lower() == game.protocol]  # position lines
         return lines[0] if lines else game.record_formats[0]
     if not target.suffix:
         raise OptionError(f"{target} is a folder: say --to, for example --to {game.record_formats[0].name.lower()}")
-    return format_named(game.record_formats, target.name)
+    return format_named(game.record_formats, target.name, to_write=True)
 
 
 def _names(written: Written) -> Iterator[tuple[str, str]]:

@@ -215,7 +215,7 @@ class _Out:
     def __init__(self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool, force: bool) -> None:
         """Errors: OptionError, also for a record that is there already, without ``force``."""
         self._path, self._numbered, self._force = path, numbered, force
-        self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name)
+        self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name, to_write=True)
         self._texts: list[str] = []
         self._kept: list[tuple[Record, int]] = []  # games without moves, with their numbers, that are to be written
         self._notes: list[str] = []
