@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import DataError, OptionError
-from .opinion import Opinion, opine
+from .opinion import Opinion, forget, opine
 from .record import ILLEGAL, LINE, Node, Record
 from .text import kind_of
 
@@ -48,6 +48,7 @@ class RecordFormat:
     keeps: frozenset[str] = frozenset()  # names in Node.more that it holds, whatever format they come from
     also_lost: Callable[[Record], list[str]] = nothing_more  # further things, by name
     opine: Callable[[Node, Opinion], None] = opine  # adds what a search says of a position
+    forget: Callable[[Node], bool] = forget  # takes off what searches have said, ours or others; whether there was any
     terms: str = ""  # name of the format in whose terms its records are, if it is another
 
     def lost(self, record: Record) -> Counter[str]:
