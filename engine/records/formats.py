@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import DataError, OptionError
-from .opinion import Opinion, opine
+from .opinion import Opinion, forget, opine
 from .record import ILLEGAL, LINE, Node, Record
 from .text import kind_of
 
@@ -48,6 +48,7 @@ class RecordFormat:
     keeps: frozenset[str] = frozenset()  # names in Node.more that it holds, whatever format they come from
     also_lost: Callable[[Record], list[str]] = nothing_more  # further things, by name
     opine: Callable[[Node, Opinion], None] = opine  # adds what a search says of a position
+    forget: Callable[[Node], bool] = forget  # takes off what searches have said, ours or others; whether there was any
     terms: str = ""  # name of the format in whose terms its records are, if it is another
 
     def lost(self, record: Record) -> Counter[str]:
@@ -94,13 +95,13 @@ def left_out(form: RecordFormat, lost: Mapping[str, int]) -> str:
     return f"{form.name} holds no {', no '.join(results)}" if results else ""
 
 
-def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:
-    """The format of that name, such as "csa", or of a file name. Errors: OptionError."""
+def format_named(formats: Sequence[RecordFormat], name: str, *, to_write: bool = False) -> RecordFormat:
+    """The format of that name, such as "csa", or of a file name. Errors: OptionError, which lists those for the use."""
     lower = name.lower()
     for form in formats:
         if lower == form.name.lower() or any(lower.endswith(suffix) for suffix in form.suffixes):
             return form
-    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in formats) or "none"
+    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in formats if f.write or not to_write) or "none"
     raise OptionError(f"{name!r} is no format for games of this kind; known are {known}")
 
 

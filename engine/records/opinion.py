@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,12 @@ from .record import Node
 
 _SIGN = "az-engine: "  # tells our remarks from what people write
 Kind = Literal["", "blunder", "mistake", "inaccuracy", "good"]
+_MOVE = r"(?:[▲△]同\s\S+|\S*\d\S*|O-O(?:-O)?[+#]?|pass)"  # as people write them
+_REMARK = re.compile(
+    rf"(?:\s\|)?\s?{_SIGN.strip()}\s(?P<kind>Blunder|Mistake|Inaccuracy), gives away [0-9]+ %"
+    rf"(?:;\sbetter(?:\s{_MOVE})+)?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,29 @@ def add_remark(node: Node, opinion: Opinion, between: str = "\n") -> None:
     """Add the remark under our name, unless an earlier review has left one."""
     if opinion.remark and _SIGN not in node.comment:
         add_comment(node, f"{_SIGN}{opinion.remark}", between)
+
+
+def take_remark(node: Node) -> Kind:
+    """Take off the remark that an earlier review has left; the kind of its mistake, "" where there is none."""
+    match = _REMARK.search(node.comment)
+    if match is None:
+        return ""
+    node.comment = (node.comment[: match.start()] + node.comment[match.end() :]).strip()
+    kinds: dict[str, Kind] = {"blunder": "blunder", "mistake": "mistake", "inaccuracy": "inaccuracy"}
+    return kinds[match["kind"].lower()]
+
+
+def take_lines(node: Node, pattern: str) -> bool:
+    """Take off the lines of a comment that begin so; whether there were any."""
+    lines = node.comment.split("\n")
+    left = [line for line in lines if not re.match(pattern, line)]
+    node.comment = "\n".join(left)
+    return len(left) < len(lines)
+
+
+def forget(node: Node) -> bool:
+    """Take off what reviews have written; whether there was anything."""
+    return bool(take_remark(node))
 
 
 def opine(node: Node, opinion: Opinion) -> None:

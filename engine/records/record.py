@@ -107,6 +107,7 @@ class Record:
     fault: str = ""  # one sentence: why some of the text was not read
     note: str = field(default="", compare=False)  # one sentence: how the text was read, where that is a guess
     assumed: str = field(default="", compare=False)  # one sentence: what positions are judged by for want of a word
+    whole_in: str = field(default="", compare=False)  # name of the format that loses nothing of it for the fault
     source: str = field(default="", compare=False)  # name of the format that it was read from
 
     @classmethod

@@ -316,7 +316,7 @@ class PageSession(Session[PageEngine]):
                 text=write_paper(data["title"], "papers/paper.js", data, request.text("language") or "en"),
                 suffix=".html",
             )
-        form = format_named(sheet.game.record_formats, requested)
+        form = format_named(sheet.game.record_formats, requested, to_write=True)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
         note = left_out(form, form.lost(plain))  # before the review's own lines are there

@@ -119,6 +119,17 @@ def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.Capture
     assert said.err == "bad.csa, game 1: line 4: +2726FU is a move of the side that is not to move\n"
 
 
+def test_a_null_move_is_damage_where_it_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.pgn").write_text("1. e4 -- 2. d4 d5 *\n")
+    for to, status, written in (("pgn", 0, "1. e4 -- 2. d4 d5 *\n"), ("uci", 1, "position startpos moves e2e4\n")):
+        assert run(tmp_path / "x.pgn", "--to", to) == status
+        output = capsys.readouterr()
+        assert output.out.endswith(written)
+        assert "what follows stays in PGN alone" in output.err
+    (tmp_path / "x.pgn").write_text("1. e4 -- 2. d4 d5 3. Ke3 *\n")
+    assert run(tmp_path / "x.pgn", "--to", "pgn") == 1
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
@@ -206,6 +217,7 @@ def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
         ((csa, tmp_path / "x.pgn"), OptionError, "no format for games"),
         ((csa, csa), OptionError, "there already"),
         ((tmp_path / "x.sgf", tmp_path / "y.gib"), OptionError, "only read"),
+        ((tmp_path / "x.sgf", "--to", "uci"), OptionError, r"known are SGF \(\.sgf\)$"),
         (
             (tmp_path, tmp_path / "out", "--to", "csa"),
             OptionError,

@@ -13,7 +13,8 @@ import pytest
 from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.engine.records.formats import format_games, format_named, read_games
-from az_engine.engine.records.record import Record
+from az_engine.engine.records.opinion import Opinion
+from az_engine.engine.records.record import Node, Record
 
 KIF = """手合割：平手
 先手：甲
@@ -94,6 +95,53 @@ def test_what_a_review_says_is_told_from_what_people_wrote_and_stands_there_once
     first, again = (path.read_text(encoding="utf-8") for path in paths[1:])
     assert re.search(mine, first)
     assert first == again
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.pgn", "1. f3 e5 2. g4 {mine} Qh4# 0-1\n"),
+        ("a.kifu", "   1 ７六歩(77)\n   2 ３四歩(33)\n   3 ９六歩(97)\n*mine\n   4 ８八角成(22)\n"),
+        ("a.csa", "PI\n+\n+7776FU\n-3334FU\n+9796FU\n'*mine\n-2288UM\n"),
+    ],
+)
+def test_evaluations_of_the_file_are_kept_or_replaced_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str
+) -> None:
+    paths = [tmp_path / f"{number}{name}" for number in range(5)]
+    paths[0].write_text(text, encoding="utf-8")
+    for source, out, words in (
+        (0, 1, ()),
+        (1, 2, ("--visits", 2)),
+        (2, 3, ("--visits", 2, "--anew")),
+        (0, 4, ("--visits", 2)),
+    ):
+        assert review(paths[source], "--out", paths[out], *words) == 0
+        told = " ".join(capsys.readouterr().err.split())
+        assert ("are kept as they were in the file; --anew replaces them" in told) == (out == 2)
+
+    def on_main_line(path: Path) -> list[tuple[object, ...]]:
+        (record,) = read_games(get_game("chess" if name == "a.pgn" else "shogi").record_formats, path)
+        return [(node.comment, node.nags, node.more) for node in record.main_line()]
+
+    assert on_main_line(paths[3]) == on_main_line(paths[4])
+    assert on_main_line(paths[1]) != on_main_line(paths[4])
+    assert "mine" in paths[3].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("game", "form"), [("chess", "pgn"), ("go", "sgf"), ("shogi", "kif"), ("shogi", "csa")])
+@pytest.mark.parametrize("better", ["", "; better Nf3 O-O ▲７六歩 ▲同　銀 Q16 pass"])
+def test_what_a_review_writes_can_be_taken_off(game: str, form: str, better: str) -> None:
+    known = format_named(get_game(game).record_formats, form)
+    position = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+    for comment in ("mine", ""):
+        node, before = (Node("g1f3", comment, nags=(140,), more={"N": ("x",)}) for _ in range(2))
+        for score in (0.4, 0.3):
+            remark = f"Blunder, gives away 30 %{better}"
+            known.opine(node, Opinion(position, score, -50, lead=-3.0, kind="blunder", remark=remark))
+            assert known.forget(node)
+            assert node == before
+        assert not known.forget(node)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command; 1 when a record could not be read whole. Errors: AzError."""
+    """Run the command; 1 when a record could not be read whole, unless all of it is written. Errors: AzError."""
     source: Path = args.source
     if not source.exists():
         raise DataError(f"{source} does not exist; give a record or a folder of them")
@@ -75,7 +75,7 @@ def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path
                 print(f"{path.name}{f', game {number}' if number > 1 else ''}: {record.note}", file=sys.stderr)
             unread = bool(record.fault) and record.root is None and record.tree.bare  # not even where it begins
             if record.fault:
-                damaged += 1
+                damaged += record.whole_in != form.name
                 more = "; it is left out" if unread else ""
                 print(f"{path.name}, game {number}: {record.fault}{more}", file=sys.stderr)
             if unread:
@@ -106,13 +106,13 @@ def _game_of(source: Path) -> Game:
 
 def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
     if name:
-        return format_named(game.record_formats, name)
+        return format_named(game.record_formats, name, to_write=True)
     if target is None:
         lines = [form for form in game.record_formats if form.name.lower() == game.protocol]  # position lines
         return lines[0] if lines else game.record_formats[0]
     if not target.suffix:
         raise OptionError(f"{target} is a folder: say --to, for example --to {game.record_formats[0].name.lower()}")
-    return format_named(game.record_formats, target.name)
+    return format_named(game.record_formats, target.name, to_write=True)
 
 
 def _names(written: Written) -> Iterator[tuple[str, str]]:

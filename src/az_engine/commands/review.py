@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ..engine.engine import Engine
-from ..engine.errors import AzError, DataError, OptionError
+from ..engine.errors import AzError, DataError, OptionError, counted
 from ..engine.games import game_names, get_game
 from ..engine.nets.netinfo import boards_in_words
 from ..engine.os.files import write_atomically
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a page (.html), or a record; can be repeated (default: IN.review.html; with --all a record like IN)",
     )
+    add("--anew", action="store_true", help="replace the evaluations that the record has, whoever has written them")
     add("--force", action="store_true", help="replace existing records; pages always are")
 
 
@@ -68,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
     args.number = args.number or 1
     family, formats = _family(args.source)
     default = args.source.with_name(f"{args.source.stem}.review{args.source.suffix if args.all else '.html'}")
-    outs = [_Out(path, formats, numbered=args.all, force=args.force) for path in args.out or [default]]
+    outs = [_Out(path, formats, numbered=args.all, force=args.force, anew=args.anew) for path in args.out or [default]]
     review = _Review(family, args)
     damaged = reviewed = 0
     try:
@@ -212,15 +213,18 @@ class _Review:
 class _Out:
     """A file that is written: a page for each game, or a record of all."""
 
-    def __init__(self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool, force: bool) -> None:
+    def __init__(
+        self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool, force: bool, anew: bool
+    ) -> None:
         """Errors: OptionError, also for a record that is there already, without ``force``."""
-        self._path, self._numbered, self._force = path, numbered, force
-        self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name)
+        self._path, self._numbered, self._force, self._anew = path, numbered, force, anew
+        self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name, to_write=True)
         self._texts: list[str] = []
         self._kept: list[tuple[Record, int]] = []  # games without moves, with their numbers, that are to be written
         self._notes: list[str] = []
         self._written: list[Path] = []
         self._lost: Counter[str] = Counter()
+        self._old = 0  # positions whose evaluations are kept
         if self._form is not None and self._form.write is None:
             raise OptionError(f"{path.name}: games of this kind are only read; choose another format to write")
         self._check_free(self._place(1))  # now, not when the game has been searched
@@ -246,7 +250,13 @@ class _Out:
             return
         self.write_kept()
         self._lost += self._form.lost(record)
-        self._append(annotated(review.sheet, review.judged, record.copy(), self._form), number)
+        added = annotated(review.sheet, review.judged, record.copy(), self._form)
+        fresh = record.copy()
+        old = sum(map(self._form.forget, [fresh.main_line()[0], *fresh.moved()]))
+        fresh = annotated(review.sheet, review.judged, fresh, self._form)
+        if old and not self._anew and added.tree != fresh.tree:
+            self._old += old
+        self._append(fresh if self._anew else added, number)
 
     def keep(self, record: Record, number: int) -> bool:
         """Have a game without moves written as it is, in its place. False: a page shows none."""
@@ -290,5 +300,8 @@ class _Out:
             console.print(f"written: {path}")
         if self._form is not None and self._lost:
             console.print(f"{self._path.name}: {left_out(self._form, self._lost)}", style="yellow")
+        if self._old:
+            kept = f"evaluations of {counted(self._old, 'position')} are kept as they were in the file"
+            console.print(f"{self._path.name}: {kept}; --anew replaces them", style="yellow", soft_wrap=True)
         for note in self._notes:
             console.print(note, style="yellow")

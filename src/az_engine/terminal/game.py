@@ -283,7 +283,7 @@ class TerminalGame:
             form = self._game.record_formats[0]
             self._say(f"give it a name, as in: save game{form.suffixes[0]}")
             return
-        form = format_named(self._game.record_formats, name)
+        form = format_named(self._game.record_formats, name, to_write=True)
         reason: Reason = "resignation" if self._winner is not None else ""
         first, second = ("Human" if player in self._yours else self._opponent for player in (0, 1))
         record = self._position.record(self._winner, reason=reason, names=(first, second), outcome=self._outcome)

@@ -17,5 +17,6 @@ PGN = RecordFormat(
     holds=EVERYTHING - {"ends", "margin", "setup"},
     also_lost=pgn_writer.lost,
     opine=pgn_writer.opine,
+    forget=pgn_writer.forget,
 )
 EPD = RecordFormat("EPD", (".epd", ".fen"), epd.read, None)

@@ -16,6 +16,7 @@ _PROMOTION = r"[0-9]*[.…]*(?:[a-h]?[27]?[-x:×]?)[a-h][18]=?\([^\W\d_]{1,2}\)[
 _TOKEN = re.compile(rf"{_PROMOTION}|\{{|;|\$[0-9]*|\(|\)|\}}|[^\s{{}}();$]+")
 _RESULTS = {"1-0": "1-0", "0-1": "0-1", "1/2-1/2": "1/2-1/2", "*": "*", "½-½": "1/2-1/2", "1/2": "1/2-1/2"}
 _RESULTS |= {"1–0": "1-0", "0–1": "0-1", "½–½": "1/2-1/2", "1:0": "1-0", "0:1": "0-1"}
+_FIRST = re.compile(r"0*1(?!\s*(?:\.\s*\.|…))[\s.]")  # the number of a first move
 _NUMBER = re.compile(r"[0-9]+(?:\.+|…|$)|\.{2,}|…|\.")
 
 
@@ -25,6 +26,7 @@ class Token(NamedTuple):
     kind: str  # a word, "{" a comment, ";" one to the end of its line, "$", "(", ")" or "*" a result
     text: str
     line: int
+    number: str = ""  # that stands before a word: 3. or 3...
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class RawGame:
     headers: dict[str, str] = field(default_factory=dict)
     tokens: list[Token] = field(default_factory=list)
     result: str = ""  # the token that ends it
+    behind: int | None = None  # the first token of the moves behind that
     fault: str = ""
 
     @property
@@ -49,14 +52,19 @@ def raw_games(lines: BoundedLines) -> Iterator[RawGame]:
 
 
 class _Splitter:
-    """Decides where a game ends: at a result, before the headers of the next, and before another first move."""
+    """Decides where a game ends: before the headers of the next, and before another first move.
+
+    A result ends it, too, unless moves with higher numbers stand behind it.
+    """
 
     def __init__(self, lines: BoundedLines) -> None:
         self._lines = lines
         self._ahead: str | None = None  # a line that belongs to the next game
+        self._number = ""  # of a move that has not come yet
 
     def next(self) -> RawGame | None:
         game, blank, depth = RawGame(), False, 0
+        self._number = ""
         self._lines.begin_game()
         while line := self._line():
             text = line.strip()
@@ -74,9 +82,7 @@ class _Splitter:
             elif text[0] == "[" and re.match(r"\[[A-Za-z0-9]+\s*[\"\]]", text) and not game.tokens:
                 game.fault = game.fault or f"line {self._lines.number}: {text[:40]!r} is no header"
             else:
-                if (game.result and text[0] not in "{;") or (
-                    blank and depth == 0 and game.tokens and re.match(r"1\s*\.(?!\.)", text)
-                ):
+                if blank and depth == 0 and game.tokens and re.match(r"1\s*\.(?!\.)", text):
                     self._ahead = line
                     return game
                 depth = self._tokens(game, line, depth)
@@ -103,6 +109,13 @@ class _Splitter:
         while match := _TOKEN.search(line, at):
             word, at = match[0], match.end()
             kind = word[0]
+            if game.result and depth == 0 and kind not in "{;}":
+                if _RESULTS.get(word) == game.result:  # once more
+                    continue
+                if self._is_next(game, line[match.start() :]):
+                    self._ahead = line[match.start() :]
+                    break
+                game.behind = len(game.tokens) if game.behind is None else game.behind
             if kind == "{":
                 text, line, at = self._comment(game, line, at)
                 add(Token("{", text, number))
@@ -115,18 +128,21 @@ class _Splitter:
                 add(Token(kind, word, number))
             elif kind == "$":
                 add(Token("$", word[1:], number))
-            elif depth == 0 and word in _RESULTS:
-                game.result = _RESULTS[word]
-                rest = line[at:]
-                if rest.strip() and not rest.lstrip().startswith((";", "{", "%")):
-                    self._ahead = rest.lstrip()
-                    break
+            elif depth == 0 and word in _RESULTS and not game.result:
+                game.result, self._number = _RESULTS[word], ""
             elif kind != "}":
                 if word[0] in "0123456789.…" and word != "0000" and (prefix := _NUMBER.match(word)):
-                    word = word[prefix.end() :]
+                    self._number, word = prefix[0], word[prefix.end() :]
                 if word:
-                    add(Token("", word, number))
+                    add(Token("", word, number, self._number))
+                    self._number = ""
         return depth
+
+    def _is_next(self, game: RawGame, text: str) -> bool:
+        """Whether a text behind a result begins another game: with a first move, or without a number, as this one."""
+        if not (game.tokens or game.headers) or _FIRST.match(text):
+            return True
+        return game.behind is None and text[0] not in "0123456789.…*½($%" and not any(t.number for t in game.tokens)
 
     def _comment(self, game: RawGame, line: str, at: int) -> tuple[str, str, int]:
         """(a comment, the line that it ends in, where it ends there)."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import BinaryIO, get_args
 
 import chess
 
-from ....errors import DataError, quoted
+from ....errors import DataError, counted, quoted
 from ....records.formats import MAX_PLIES
 from ....records.record import ILLEGAL, Node, Reason, Record
 from ....records.text import BoundedLines
@@ -25,6 +26,7 @@ TERMINATIONS: dict[Reason, str] = {
 ROSTER = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?", "Result": "*"}
 STANDARD = frozenset({"", "standard", "chess", "normal", "from position", "fromposition", "classic", "orthodox"})
 _MOST_NAGS = 256  # of a move
+_MOST_FAULTS = 3  # of a game, that are told one by one
 _DEEPEST = 200  # variations in variations
 _TIME = re.compile(r"\[%emt (\d{1,4}):(\d\d):(\d\d(?:\.\d{1,6})?)\]\s*", re.ASCII)
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason) if reason}
@@ -70,8 +72,36 @@ def _read_game(game: RawGame) -> Record:
         return readings[0].record()
     if letters.languages_of(result) or not result <= {*letters.ENGLISH, "P"}:
         strange = ", ".join(sorted(result - {*letters.ENGLISH, "P"}))
-        first.fault = f"{first.fault}; pieces are written {strange}: write them as K, Q, R, B and N"
+        first.hint = f"pieces are written {strange}: write them as K, Q, R, B and N"
     return first.record()
+
+
+class _EndedError(DataError):
+    """A move stands behind mate or stalemate."""
+
+
+@dataclass(slots=True)
+class _Rest:
+    """What is not played any more: behind a fault or an end, up to the end of its line of play."""
+
+    fault: str  # "" = an end: the words are kept
+    depth: int = 0  # of variations in it
+    moves: int = 0
+    comments: int = 0
+    words: list[str] = field(default_factory=list)
+
+    def take(self, token: Token) -> None:
+        self.depth += (token.kind == "(") - (token.kind == ")")
+        self.moves += token.kind == "" and (letters.is_move(token.text) or token.text in _NULL)
+        self.comments += token.kind in ("{", ";") and bool(token.text)
+        if not self.fault:
+            self.words += filter(None, (token.number, f"${token.text}" if token.kind == "$" else token.text))
+
+    def told(self) -> str:
+        """The fault, and how much it takes with it."""
+        lost = ((self.moves, "move"), (self.comments, "comment"))
+        counts = ", ".join(counted(number, noun) for number, noun in lost if number)
+        return f"{self.fault}; what follows is left out ({counts})" if counts else self.fault
 
 
 class _Tree:
@@ -80,8 +110,13 @@ class _Tree:
     def __init__(self, game: RawGame, language: str | None) -> None:
         self._game, self._language = game, language
         self.tree = Node()
-        self.fault, self.stumbled = game.fault, False
+        self.stumbled = False
+        self.hint = ""  # about the letters of pieces
+        self._null = ""  # where a null move of the main line stands
+        self._faults = [game.fault] if game.fault else []
+        self._rest: _Rest | None = None
         self._strange = ""  # the first word that is neither a move nor prose
+        self._behind = ""  # where something stands behind an end
         self._line = [self.tree]  # of the variation that is read; the first node stands before it
         self._fresh = False  # a variation has begun, no move of it is read
         self._before = ""  # comment before its first move
@@ -92,28 +127,50 @@ class _Tree:
         try:
             self._board = self._start()
         except (ValueError, DataError) as error:
-            self.fault = self.fault or str(error)
+            self._faults.append(str(error))
             return
-        skipped = 0  # depth of variations inside one that is not read
-        for token in self._game.tokens:
-            if skipped:
-                skipped += (token.kind == "(") - (token.kind == ")")
-                if not skipped:
-                    self._close()
-                continue
-            if token.kind == "":
+        for index, token in enumerate(self._game.tokens):
+            if index == self._game.behind and self._rest is None:
+                self._end(token)
+            if self._rest is not None:
+                self._skip(self._rest, token)
+            elif token.kind == "":
                 try:
                     self._word(token)
+                except _EndedError:
+                    self._skip(self._end(token), token)
                 except (ValueError, DataError) as error:
-                    if not self._outer:
-                        self.fault = self.fault or f"line {token.line}: {error}"
-                        return
-                    self.fault = self.fault or f"line {token.line}, in a variation: {error}"
-                    skipped = 1
+                    place = ", in a variation" if self._outer else ""
+                    self._rest = _Rest(f"line {token.line}{place}: {error}")
             elif token.kind == "(":
-                skipped = self._open(token)
+                self._open(token)
             else:
                 self._mark(token)
+        if self._rest is not None:
+            self._settle(self._rest)
+
+    def _end(self, token: Token) -> _Rest:
+        """The line of play has ended before a token: the rest of it is kept as a comment."""
+        line = "the variation" if self._outer else "the game"
+        self._behind = self._behind or f"line {token.line}: {line} has ended; what stands behind is kept as comments"
+        self._rest = _Rest("")
+        return self._rest
+
+    def _settle(self, rest: _Rest) -> None:
+        """Keep what stands behind an end, or tell what was cut."""
+        if rest.fault:
+            self._faults.append(rest.told())
+        else:
+            self._say(" ".join(rest.words))
+        self._rest = None
+
+    def _skip(self, rest: _Rest, token: Token) -> None:
+        """Do not play a token, or end the variation that is left out."""
+        if self._outer and rest.depth == 0 and token.kind == ")":
+            self._settle(rest)
+            self._close()
+        else:
+            rest.take(token)
 
     def _start(self) -> chess.Board:
         headers = self._game.headers
@@ -138,7 +195,7 @@ class _Tree:
             self._annotate(_SYMBOLS.get(word) or _SUFFIXES[word])
             return
         text = word.rstrip("!?⩲⩱±∓∞□=")
-        move = self._parse(text or word)
+        move = self._parse(text or word, word)
         if move is None:
             self._say(word)
             if word[0].isalpha() and re.search("[0-9]", word):  # meant as a move, unlike "mate" and "e.p."
@@ -150,35 +207,36 @@ class _Tree:
         if not move and not self._outer:
             node.more[ILLEGAL] = ()
             where = "a move is left out (--): the game is read up to it, what follows stays in PGN alone"
-            self.fault = self.fault or f"line {token.line}: {where}"
+            self._null = self._null or f"line {token.line}: {where}"
         if text != word:
             mark = word[len(text) :]
             signs = re.findall(r"[!?]+|=$|[⩲⩱±∓∞□]", mark)
             node.nags = tuple(_SUFFIXES.get(sign) or _SYMBOLS.get(sign, 0) for sign in signs if sign)
         self._play(node, move)
 
-    def _parse(self, text: str) -> chess.Move | None:
-        """A move; None for a word that is none. Errors: ValueError, DataError."""
+    def _parse(self, text: str, word: str) -> chess.Move | None:
+        """A move, which stands in the file as ``word``; None for a text that is none. Errors: DataError."""
+        try:
+            return self._known(text)
+        except ValueError as error:
+            if not self._board.legal_moves:
+                raise _EndedError("the game has ended") from None
+            self.stumbled = True
+            if isinstance(error, chess.InvalidMoveError):
+                raise DataError(f"{quoted(word, 20)} is no move") from None
+            kind = str(error).partition(":")[0]  # illegal san or ambiguous san
+            raise DataError(f"{kind}: {quoted(word, 20)} in {self._board.fen()}") from error
+
+    def _known(self, text: str) -> chess.Move | None:
+        """A move; None for a text that is none. Errors: ValueError."""
         try:
             if self._language is None:
                 return self._board.parse_san(text)
         except chess.InvalidMoveError:
             pass
-        except ValueError:
-            self.stumbled = True
-            raise
         if text in _NULL:
             return chess.Move.null()
-        if not letters.is_move(text):
-            return None
-        try:
-            return self._board.parse_san(letters.in_english(text, self._language))
-        except chess.InvalidMoveError:
-            self.stumbled = True
-            raise DataError(f"{text[:20]!r} is no move") from None
-        except ValueError:
-            self.stumbled = True
-            raise
+        return self._board.parse_san(letters.in_english(text, self._language)) if letters.is_move(text) else None
 
     def _play(self, node: Node, move: chess.Move) -> None:
         node.before, self._before = self._before, ""
@@ -224,15 +282,12 @@ class _Tree:
             text = text[match.end() :]
         node.comment = " ".join(filter(None, (node.comment, text)))
 
-    def _open(self, token: Token) -> int:
-        """Begin a variation in place of the last move; 1 when it is not read."""
-        if len(self._outer) == _DEEPEST:
-            self.fault = (
-                self.fault or f"line {token.line}: variations nest deeper than {_DEEPEST}; the rest is left out"
-            )
-            self._outer.append((self._line, self._board))
-            return 1
+    def _open(self, token: Token) -> None:
+        """Begin a variation in place of the last move."""
         self._outer.append((self._line, self._board))
+        if len(self._outer) > _DEEPEST:
+            self._rest = _Rest(f"line {token.line}: variations nest deeper than {_DEEPEST}")
+            return
         board = self._board.copy(stack=1)
         if len(self._line) > 1:
             board.pop()
@@ -240,7 +295,6 @@ class _Tree:
         else:
             self._line = [self._line[-1]]
         self._board, self._fresh = board, True
-        return 0
 
     def _close(self) -> None:
         """End a variation."""
@@ -254,7 +308,7 @@ class _Tree:
         names = (headers.pop("White", "").strip(), headers.pop("Black", "").strip())
         token = headers.pop("Result", "*")
         reason = _REASONS.get(headers.get("Termination", "").lower(), "")
-        ended, notes = self._game.result, [self._strange]
+        ended, notes = self._game.result, [self._strange, self._behind]
         if token in RESULTS and ended in RESULTS and token != ended:
             notes.append(f"the header says {token}, which is taken, and the moves end with {ended}")
         for used in ("FEN", "SetUp"):
@@ -265,6 +319,14 @@ class _Tree:
             reason,
             names=("" if names[0] == "?" else names[0], "" if names[1] == "?" else names[1]),
             headers={name: value for name, value in headers.items() if ROSTER.get(name) != value},
-            fault=self.fault,
+            fault=self._fault(),
+            whole_in="PGN" if self._null and not self._faults else "",
             note="; ".join(filter(None, notes)),
         )
+
+    def _fault(self) -> str:
+        """All faults in one sentence."""
+        told = [self._null, *self._faults[:_MOST_FAULTS]]
+        more = len(self._faults) - _MOST_FAULTS
+        told.append(f"and {counted(more, 'more fault')}" if more > 0 else "")
+        return "; ".join(filter(None, [*told, self.hint]))

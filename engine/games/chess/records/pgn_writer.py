@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import chess
 
 from ....errors import IllegalMoveError, PositionError
-from ....records.opinion import Opinion, add_remark
+from ....records.opinion import Opinion, add_remark, take_remark
 from ....records.record import Node, Record
 from .. import notation
 from .movetext import NAME
@@ -148,3 +148,12 @@ def opine(node: Node, opinion: Opinion) -> None:
         value = f"{opinion.cp / 100:.2f}" if opinion.mate is None else f"#{opinion.mate}"
         node.comment = f"[%eval {value}] {node.comment}".rstrip()
     add_remark(node, opinion, between)
+
+
+def forget(node: Node) -> bool:
+    """Take off [%eval] and the remark of a review, with its NAG; whether there was any."""
+    kind, comment = take_remark(node), node.comment
+    if kind:
+        node.nags = tuple(nag for nag in node.nags if nag != _NAGS[kind])
+    node.comment = re.sub(r"\[%eval [^\]]*\]\s*", "", comment).strip()
+    return bool(kind) or "[%eval" in comment

@@ -16,6 +16,7 @@ SGF = RecordFormat(
     "\n",
     holds=EVERYTHING - {"NAGs", "ends", "headers"},
     opine=sgf_writer.opine,
+    forget=sgf_writer.forget,
 )
 GIB = RecordFormat("GIB", (".gib",), servers.read_gib, None, terms=SGF.name)
 NGF = RecordFormat("NGF", (".ngf",), servers.read_ngf, None, terms=SGF.name)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....errors import PositionError
-from ....records.opinion import Opinion, add_remark
+from ....records.opinion import Opinion, add_remark, take_remark
 from ....records.record import ILLEGAL, Node, Record
 from .. import notation
 from ..notation import SKIP
@@ -159,3 +159,14 @@ def opine(node: Node, opinion: Opinion) -> None:
         result |= _ANNOTATIONS[opinion.kind]
     node.more = result | node.more
     add_remark(node, opinion)
+
+
+def forget(node: Node) -> bool:
+    """Take off SBKV, V and the remark of a review, with its mark of the move; whether there was any."""
+    kind = take_remark(node)
+    theirs = _ANNOTATIONS[kind] if kind else {}
+    before = len(node.more)
+    node.more = {
+        key: value for key, value in node.more.items() if key not in ("SBKV", "V") and theirs.get(key) != value
+    }
+    return bool(kind) or len(node.more) < before

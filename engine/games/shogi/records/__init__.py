@@ -20,6 +20,7 @@ CSA = RecordFormat(
     keeps=_WORDS,
     also_lost=csa_writer.lost,
     opine=opinions.in_csa,
+    forget=opinions.forget,
 )
 KIF = RecordFormat(
     "KIF",
@@ -31,7 +32,8 @@ KIF = RecordFormat(
     _CONTENTS - {"fractions"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
-    opinions.in_kif,
+    opine=opinions.in_kif,
+    forget=opinions.forget,
 )
 KI2 = RecordFormat(
     "KI2",
@@ -43,7 +45,8 @@ KI2 = RecordFormat(
     _CONTENTS - {"fractions", "times"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
-    opinions.in_kif,
+    opine=opinions.in_kif,
+    forget=opinions.forget,
 )
 JKF = RecordFormat(
     "JKF",
@@ -55,4 +58,5 @@ JKF = RecordFormat(
     keeps=_WORDS,
     also_lost=jkf.lost,
     opine=opinions.in_kif,
+    forget=opinions.forget,
 )

@@ -73,8 +73,8 @@ class _CsaReader(GameReader):
                     self._end(statement)
                 elif not draft.dead:
                     self._state(statement)
-                elif statement[:1] in ("+", "-"):
-                    draft.offender = None
+                elif statement[:1] in ("+", "-") and statement[1:]:
+                    draft.skip()
             except AzError as error:
                 if not draft.dead:
                     draft.spoil(f"line {number}", error)

@@ -102,10 +102,13 @@ class _JkfReader:
                         self._take(entry, at)
                     except AzError as error:
                         draft.spoil(f"move {at}", error)
+                        if isinstance(entry.get("comments"), list):
+                            self._comment(entry)
                 elif not draft.varying and entry.get("special"):
                     self._end(str(entry["special"]))
                 else:
-                    draft.offender = None
+                    remarks = entry.get("comments")
+                    draft.skip(int("move" in entry), len(remarks) if isinstance(remarks, list) else 0)
             waiting += forks
 
     def _vary(self, ply: int) -> None:
@@ -121,9 +124,12 @@ class _JkfReader:
             draft.behind(f"move {at}", json.dumps(rest, ensure_ascii=False))
         else:
             self._move_or_end(entry, at)
+        self._comment(entry)
+
+    def _comment(self, entry: dict[str, Any]) -> None:
         for comment in _list(entry.get("comments") or []):
-            draft.comment(str(comment))
-        draft.settle()
+            self._draft.comment(str(comment))
+        self._draft.settle()
 
     def _move_or_end(self, entry: dict[str, Any], at: int) -> None:
         draft = self._draft

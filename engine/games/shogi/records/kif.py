@@ -95,6 +95,8 @@ class _KifReader(GameReader):
                 draft.vary(int(match[1]) - self.first + 1)
         elif _COLUMNS.match(line):
             self.begun = True
+        elif _SIDED.match(line) and not draft.ended:
+            self._sided(number, line)
         elif draft.dead:
             self._look_for_illegal(line)
         elif summary := _SUMMARY.match(line):
@@ -111,9 +113,8 @@ class _KifReader(GameReader):
             pass
         elif match := _NUMBERED.fullmatch(line):
             self._numbered(int(match[1]), match[2].strip())
-        elif _SIDED.match(line):
-            for text in re.split("[▲△▼▽☗☖]", line)[1:]:
-                self._move(text.strip())
+        elif self.moving and _first_word(line) in KIF_ENDINGS:
+            self._end(line.strip())
         elif self.moving:
             raise DataError(f"{shown(line)} is no move, remark or end of a game")
         else:
@@ -134,7 +135,7 @@ class _KifReader(GameReader):
             self.draft.comment(line)
 
     def _look_for_illegal(self, line: str) -> None:
-        """After an illegal move: check whether it ended the game."""
+        """After a fault: check whether an illegal move ended the game, count the moves that are left out."""
         match = _NUMBERED.fullmatch(line)
         word = _first_word(match[2] if match else line)
         if _SUMMARY.match(line) and "反則" in line:
@@ -143,6 +144,8 @@ class _KifReader(GameReader):
             ending = KIF_ENDINGS[word]
             self.draft.end(ending, KIF=word if ending[1] == 1 else "")
             self._time(match[2] if match else "")
+        elif _MOVE.match(match[2] if match else line):
+            self.draft.skip()
         self.draft.offender = None
 
     def _header(self, key: str, value: str) -> None:
@@ -226,6 +229,42 @@ class _KifReader(GameReader):
         else:
             self._move(text)
         self._time(text[len(word) :])
+
+    def _sided(self, number: int, line: str) -> None:
+        """The moves of a line of KI2, an end among them, and the remark behind them."""
+        played, star, remark = line.partition("*")
+        for match in re.finditer("[▲△▼▽☗☖]([^▲△▼▽☗☖]*)", played):
+            text = match[1].strip()
+            if self.draft.dead:
+                self._look_for_illegal(text)
+            elif self.draft.ended:
+                self.draft.behind(f"line {number}", line[match.start() :].rstrip())
+                return
+            elif _first_word(text) in KIF_ENDINGS:
+                self._end(text)
+            else:
+                try:
+                    self._move(text)
+                    self._remark(moves.behind(text))
+                except AzError as error:
+                    self.draft.spoil(f"line {number}", error)
+        if star:
+            self.draft.comment(remark)
+
+    def _end(self, text: str) -> None:
+        """An end of the game without a number."""
+        self._start()
+        self.moving = True
+        word = _first_word(text)
+        self.draft.end(KIF_ENDINGS[word], KIF="" if word == word_of(KIF_ENDINGS, KIF_ENDINGS[word]) else word)
+        self._remark(text[len(word) :].strip())
+
+    def _remark(self, text: str) -> None:
+        """What stands behind a move or an end of KI2, on its line."""
+        if (summary := _SUMMARY.match(text)) and not self.draft.ended:
+            _sum_up(self.draft, summary[1])
+        elif text:
+            self.draft.comment(text)
 
     def _time(self, text: str) -> None:
         """The time that a move has taken."""

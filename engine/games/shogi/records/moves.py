@@ -44,6 +44,12 @@ def written(text: str) -> str:
     return "".join(str(match[0]).split()) if match is not None else text
 
 
+def behind(text: str) -> str:
+    """What follows the move in a text."""
+    match = _MOVE.match(text)
+    return text[match.end() :].strip() if match is not None else ""
+
+
 def _matched(text: str) -> re.Match[str]:
     match = _MOVE.match(text)
     if match is None:

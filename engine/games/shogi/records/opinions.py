@@ -5,7 +5,7 @@ Both count from Black's view; a mate is 30,000, as other programs have it.
 
 from __future__ import annotations
 
-from ....records.opinion import Opinion, add_comment, add_remark
+from ....records.opinion import Opinion, add_comment, add_remark, take_lines, take_remark
 from ....records.record import Node
 from .. import notation
 from . import moves
@@ -40,3 +40,9 @@ def in_csa(node: Node, opinion: Opinion) -> None:
         line = " ".join(move_text(replay, Node(word)) for word in opinion.line)
         add_comment(node, f"* {_value(opinion)} {line}".rstrip())
     add_remark(node, opinion)
+
+
+def forget(node: Node) -> bool:
+    """Take off lines of analysis, as KIF and CSA have them, and the remark of a review; whether there was any."""
+    kind = take_remark(node)
+    return take_lines(node, r"\*解析 |\* -?[0-9]+( |$)") or bool(kind)

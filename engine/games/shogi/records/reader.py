@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ....errors import DataError, IllegalMoveError, PositionError
+from ....errors import DataError, IllegalMoveError, PositionError, counted
 from ....records.formats import MAX_PLIES
 from ....records.record import ILLEGAL, Ending, Node, Reason, Record
 from ....records.text import decode_japanese, lines_of, read_whole
@@ -24,6 +24,7 @@ from .replay import Replay
 
 _LONGEST = 1 << 16  # characters of a line
 _MOST_HEADERS = 1000  # lines of a game
+_MOST_FAULTS = 3  # of a game, that are told one by one
 _SHARPER = {("illegal move", "perpetual check"), ("resignation", "mate")}  # (as files have it, as the rules have it)
 
 
@@ -54,6 +55,7 @@ class Draft:
     note: str = ""  # the first thing behind an end
     dead: bool = False  # the rest of the line is not read
     offender: int | None = None  # the side whose last move was not legal, while nothing has followed it
+    _cut: list[int] = field(default_factory=lambda: [0, 0])  # moves and remarks behind the fault of the line
     _comments: list[str] = field(default_factory=list)
     _turn: int = BLACK  # the side to move at the end of the main line
 
@@ -114,6 +116,7 @@ class Draft:
         """Begin a variation in place of the move number ``ply`` >= 1 of the line that is read. Errors: DataError."""
         self.settle()
         self._close()
+        self._tell_cut()
         self.varying, self.fresh, self.ended, self.dead, self.offender = True, False, False, False, None
         if not 1 <= ply <= len(self.path) or self.replay is None:
             self.dead = True
@@ -135,8 +138,25 @@ class Draft:
         if isinstance(error, IllegalMoveError) and self.replay is not None:
             self.offender = self.replay.turn
 
+    def skip(self, moves: int = 1, remarks: int = 0) -> None:
+        """Leave out what stands behind a fault."""
+        self._cut = [self._cut[0] + moves, self._cut[1] + remarks]
+        self.offender = None
+
+    def _tell_cut(self) -> None:
+        """Add to the fault of a line what has followed it, once it is read."""
+        counts = ", ".join(counted(n, noun) for n, noun in zip(self._cut, ("move", "comment"), strict=True) if n)
+        if self.dead and counts:
+            told = f"; what follows is left out ({counts})"
+            if self.varying:
+                self.faults[-1] += told
+            else:
+                self.fault += told
+        self._cut = [0, 0]
+
     def comment(self, text: str) -> None:
         self._comments.append(text.rstrip())
+        self._cut[1] += self.dead and not self.varying and ILLEGAL in self.node.more
 
     def behind(self, place: str, text: str) -> None:
         """Keep what stands behind the end of its line as a comment; place: such as "line 3"."""
@@ -156,7 +176,7 @@ class Draft:
         if self.dead:
             if self.offender is None or reason not in ("illegal move", "pawn drop mate"):
                 return
-            self.fault, self.dead = "", False
+            self.fault, self.dead, self._cut = "", False, [0, 0]
             loser, self.offender = self.offender, None
             self.end_for(reason, -1 if loser == BLACK else 1)
             if points == 1 and not self.node.move:  # the move is a remark where formats have no word for it
@@ -176,11 +196,14 @@ class Draft:
         """The record; without a result in the text, the rules decide it."""
         self.settle()
         self._close()
+        self._tell_cut()
         if self.fault:
             self.result, self.reason = None, ""
             _drop_illegal(self.tree)
         _drop_end(self.tree, usual_end(self.reason, self.result, self._turn))
-        fault = self.fault or (self.faults[0] if self.faults else "")
+        faults = [self.fault] * bool(self.fault) + self.faults
+        more = len(faults) - _MOST_FAULTS
+        fault = "; ".join(faults[:_MOST_FAULTS] + [f"and {counted(more, 'more fault')}"] * (more > 0))
         names = (self.names[0], self.names[1])
         return Record(self.tree, self.result, self.reason, None, names, self.headers, fault, self.note)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 
 import chess.pgn
 import pytest
@@ -210,3 +211,84 @@ def test_what_stands_behind_a_null_move_is_kept() -> None:
     assert read(text)[0].tree == record.tree
     assert UCI.lost(record)["illegal moves"] == 1
     assert format_games([record], UCI) == "position startpos moves e2e4 e7e5 g1f3\n"
+
+
+ILLEGAL = "line 1: illegal san: 'Qxh8' in rnbqkbnr/ppp1pppp/8/3p4/3PP3/8/PPP2PPP/RNBQKBNR w KQkq"
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("1. e4 -- 2. d4 d5 3. Qxh8 {a} Nf6 {b} (3... e6 {c}) *", ["(--)", ILLEGAL, "left out (2 moves, 3 comments)"]),
+        (
+            "1. e4 -- 2. d4 e5 (2... -- {a} 3. dxe5 {b}) *",
+            ["(--)", "in a variation: illegal san: 'dxe5'", "(1 comment)"],
+        ),
+        (
+            "1. e4 e5 (1... d5 2. exd4 a6) (1... c5 2. exd4 (2. c3)) 2. Ke3 *",
+            ["'exd4'", "'exd4'", "illegal san: 'Ke3'"],
+        ),
+        ("1. e4 e5 2. Ke3 *", ["line 1: illegal san: 'Ke3'"]),
+        ("1. e4 (1. Nd4) (1. Nd4) (1. Nd4) (1. Nd4) (1. Nd4) *", ["illegal san"] * 3 + ["and 2 more faults"]),
+    ],
+)
+def test_all_that_is_cut_is_told(text: str, faults: list[str]) -> None:
+    (record,) = read(text + "\n")
+    assert re.search(".*".join(map(re.escape, faults)), record.fault), record.fault
+    assert record.fault.count("what follows is left out") == len(re.findall(r"out \([0-9]", record.fault))
+
+
+def test_a_wrong_promotion_is_told_as_it_is_written() -> None:
+    (record,) = read('[FEN "1n5k/P7/8/8/8/8/8/K7 w - - 0 1"]\n\n1. a8(K)! {x} *\n')
+    assert record.fault.startswith("line 3: illegal san: 'a8(K)!' in 1n5k/")
+
+
+BEHIND = "line 1: the game has ended; what stands behind is kept as comments"
+
+
+@pytest.mark.parametrize(
+    ("text", "plies", "comment", "note"),
+    [
+        (
+            "1. e4 e5 1-0 {after} 5. Kxf7 $1 {ghost} (5. Kd8) Nd5 1-0",
+            2,
+            "after 5. Kxf7 $1 ghost ( 5. Kd8 ) Nd5",
+            BEHIND,
+        ),
+        ("1. e4 e5 1-0 {a}\n\n{b}\n2. Nf3\n1... c5 *", 2, "a b 2. Nf3 1... c5 *", BEHIND.replace("1", "4")),
+        ("1. f3 e5 2. g4 Qh4# {a} 3. a3 {b} *", 4, "a 3. a3 b", BEHIND),
+        ("1. f3 e5 2. g4 1-0 2... Qh4# {a} {b}", 3, "2... Qh4# a b", BEHIND),
+        ("1. f3 e5 2. g4 Qh4# 0-1 0-1 {b}", 4, "b", ""),
+        ("e4 e5 1-0 {a}", 2, "a", ""),
+    ],
+)
+def test_what_stands_behind_the_end_of_a_game_is_kept(text: str, plies: int, comment: str, note: str) -> None:
+    (record,) = read(text + "\n")
+    assert (len(record.moves), record.comments[-1], record.fault, record.note) == (plies, comment, "", note)
+    assert read(format_games([record], PGN))[0].comments == record.comments
+    assert len(read(f'{text}\n[Event "M"]\n\n1. d4 *\n')) == 2
+
+
+def test_what_stands_behind_the_end_of_a_variation_is_kept() -> None:
+    (record,) = read("1. f3 e5 2. g4 d5 (2... Qh4# 3. a3 {b} (3. a4)) 3. Nh3 *\n")
+    mate = record.tree.children[0].children[0].children[0].children[1]
+    assert (mate.comment, record.moves[-1]) == ("3. a3 b ( 3. a4 )", "g1h3")
+    assert record.note == "line 1: the variation has ended; what stands behind is kept as comments"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. e4 e5 1-0\n1. d4 d5 *",
+        "1. e4 e5 1-0 1. d4 d5 *",
+        "1. e4 e5 1-0 {x} 1.d4 d5 *",
+        "1. e4 e5 1-0 {x}\n\n1 . d4 d5",
+        "1 e4 e5 1-0\n1 d4 d5 0-1",
+        "1. e4 e5\n\n1. d4 d5",
+        "e4 e5 1-0\nd4 d5 *",
+        "e4 e5 1-0 d4 d5 *",
+        "1. e4 e5 1-0 2. Nf3 1. d4 d5 *",
+    ],
+)
+def test_games_without_headers_stay_games(text: str) -> None:
+    assert [record.moves for record in read(text + "\n")] == [("e2e4", "e7e5"), ("d2d4", "d7d5")]

@@ -391,3 +391,49 @@ def test_the_moves_before_a_diagram_are_a_header() -> None:
     text = KIF.write(record)
     assert "\n手数＝68  ▲３三角成  まで\n" in text
     assert read(KIF, text) == record
+
+
+def test_remarks_and_ends_on_a_line_of_ki2() -> None:
+    note = "line 3: the game has ended; what stands behind is kept as comments"
+    for end, behind, comment in (
+        ("▲投了 *終局", "", "終局"),
+        ("▲投了", "▲５八金右 △３二金 *後", "▲５八金右 △３二金 *後"),
+        ("投了", "▲５八金右", "▲５八金右"),
+    ):
+        record = read(KI2, f"▲７六歩 △３四歩 *角道 ▲\n{end}\n{behind}\nまで2手で後手の勝ち\n")
+        assert (record.moves, record.comments[2].split("\n")[0]) == (("7g7f", "3c3d"), "角道 ▲")
+        assert (record.result, record.reason, record.fault) == (-1, "resignation", "")
+        *_, last = record.tree.line()
+        assert (last.end, last.comment, record.note) == (("resignation", -1), comment, note if behind else "")
+    record = read(KI2, "▲７六歩 △３四歩 ▲千日手 ▲２六歩\n\n変化：2手\n△８四歩 悪手 ▲中断\n")
+    assert (record.moves, record.result, record.reason) == (("7g7f", "3c3d"), 0, "repetition")
+    variation = record.tree.children[0].children[1]
+    assert (variation.comment, variation.children[0].end) == ("悪手", ("interrupted", None))
+    assert read(KI2, "▲７六歩 △３四歩　まで2手で後手の勝ち\n").result == -1
+    assert read(KI2, "▲７六歩 △９九歩 △反則負け\n").reason == "illegal move"
+
+
+def test_what_stands_behind_damage_is_counted() -> None:
+    told = "; what follows is left out (2 moves, 2 comments)"
+    move = {"from": {"x": 7, "y": 7}, "to": {"x": 7, "y": 6}, "piece": "FU"}
+    entries = [{}, {"move": move}, {"move": move, "comments": ["a"]}, {"move": move, "comments": ["b"]}, {"move": move}]
+    for form, text in (
+        (KIF, "   1 ７六歩(77)\n   2 ９九歩(77)\n*a\n   3 ２六歩(27)\n   4 ８四歩(83)\n*b\n   5 投了\n"),
+        (KI2, "▲７六歩 △９九歩 *a\n▲２六歩 △８四歩 *b\n▲投了\n"),
+        (CSA, "PI\n+\n+7776FU\n-9999FU\n'*a\n+2726FU\n-8384FU\n'*b\n%TORYO\n"),
+        (JKF, json.dumps({"moves": entries})),
+    ):
+        record = read(form, text)
+        assert record.fault.endswith(told), (form.name, record.fault)
+        assert record.moves == ("7g7f",)
+    ended = KIF.read(io.BytesIO("   1 ７六歩(77)\n   2 ９九歩(77)\n*a\n   3 反則負け\n".encode()))
+    assert [(record.fault, record.reason) for record in ended] == [("", "illegal move")]
+    varied = (
+        "   1 ７六歩(77)\n   2 ９九歩(77)\n\n変化：1手\n   1 ９九歩(77)\n   2 ３四歩(33)\n\n変化：1手\n   1 ５五角打\n"
+    )
+    assert [fault.split(":")[0] for fault in read(KIF, varied).fault.split("; ")] == [
+        "line 2",
+        "line 5, in a variation",
+        "what follows is left out (1 move)",
+        "line 9, in a variation",
+    ]
