@@ -99,8 +99,9 @@ class Engine:
         then with other options. Errors: NetError; the engine then keeps its net.
         """
         options, search = self.options, self._search
-        under_way = self._thinking is not None and self._thinking.searches(search)
-        hanging = search is not None and search.running and not under_way  # a worker in its net, which keeps the tree
+        hanging = search is not None and search.running  # a worker in its net, which keeps the tree
+        if hanging and self._thinking is not None and self._thinking.searches(search):
+            hanging = False
         if self._prepared is options and not hanging:
             return
         with self._loading:

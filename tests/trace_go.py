@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +105,9 @@ def main(game: str = "chess") -> None:
     for visit in walk:
         print(f"{visit.thread:10} {visit.file:32} {' '.join(dict.fromkeys(visit.functions))}")
     files, calls = {visit.file for visit in walk}, sum(len(visit.functions) for visit in walk)
-    print(f"{calls} calls, {len(files)} files, {len(walk)} changes of file, {len({v.thread for v in walk})} threads")
+    threads = {visit.thread for visit in walk}
+    changes = sum(sum(1 for _ in groupby(v.file for v in walk if v.thread == thread)) for thread in threads)
+    print(f"{calls} calls, {len(files)} files, {changes} changes of file, {len(threads)} threads")
 
 
 if __name__ == "__main__":
