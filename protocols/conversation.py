@@ -62,7 +62,7 @@ def talk(
 ) -> NoReturn:
     """Hold a conversation on stdin and stdout, then end the process: status 0, 1 after a bug or a full output.
 
-    early_s: seconds after which the engine is loaded if no line has asked for it; None: never. prepare: what is done,
+    early_s: seconds after which the engine is loaded if no line needs it; None: never. prepare: what is done,
     and may take long, before the first line is read.
     """
     few_arenas()

@@ -32,7 +32,7 @@ from .loader import AnyEngine, Loader
 from .options import OptionValues
 from .steps import EarlyStep, Event, Step
 
-INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for what was asked before
+INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for earlier requests
 CLOSE_PATIENCE_S = 0.3  # for the engine's threads
 WAITING_BYTES = 48 << 20  # of lines: two thirds in the backlog, one third not yet looked at, when no more are read
 STEP_BYTES = 1 << 10  # about what a step takes beside its line
@@ -41,8 +41,8 @@ STEP_BYTES = 1 << 10  # about what a step takes beside its line
 class Session(ABC, Generic[AnyEngine]):
     """One conversation. A protocol adds its commands and the form of its replies."""
 
-    quit_patience_s: ClassVar[float]  # for what was asked before `quit` ...
-    loading_patience_s: ClassVar[float] = 10.0  # ... while the engine that a move is asked of is being loaded ...
+    quit_patience_s: ClassVar[float]  # for requests before `quit` ...
+    loading_patience_s: ClassVar[float] = 10.0  # ... while the engine that is to move is being loaded ...
     end_patience_s: ClassVar[float]  # ... or before a bug
     reads_on: ClassVar[bool] = True  # also while the backlog is full: a line may end what it waits for
     keep_alive_s: ClassVar[float | None] = None  # a sentence this often while the worker is busy
@@ -94,7 +94,7 @@ class Session(ABC, Generic[AnyEngine]):
 
     @abstractmethod
     def stop(self) -> None:
-        """End all searches asked for so far, each with its answer. Returns at once."""
+        """End all searches requested so far, each with its answer. Returns at once."""
 
     @abstractmethod
     def stop_endless(self) -> None:
@@ -110,7 +110,7 @@ class Session(ABC, Generic[AnyEngine]):
         return False
 
     def load_early(self, seconds: float) -> None:
-        """Load the engine after so long, if no line has asked for it until then: a program is still starting up."""
+        """Load the engine after so long, if no line needs it until then: a program is still starting up."""
         self._early = (Stopwatch(), seconds)
 
     def load_unasked(self) -> Event:
@@ -169,7 +169,7 @@ class Session(ABC, Generic[AnyEngine]):
         self.post(partial(self.quit, 0.0))
 
     def quit(self, patience: float | None = None) -> None:
-        """Read no more, end all searches, finish what was asked if that takes no longer than ``patience`` seconds.
+        """Read no more, end all searches, finish what was requested if that takes no longer than ``patience`` seconds.
 
         None: the protocol's ``quit_patience_s``.
         """
@@ -180,7 +180,7 @@ class Session(ABC, Generic[AnyEngine]):
             self.advance()
 
     def finish(self) -> None:
-        """Read no more and finish what was asked, however long it takes, unless nobody reads the answers any more."""
+        """Read no more and finish what was requested, however long it takes, unless nobody reads the answers."""
         if self._quitting is None:
             self._quitting = (Stopwatch(), math.inf)
             self.stop_endless()
@@ -227,7 +227,7 @@ class Session(ABC, Generic[AnyEngine]):
 
     @property
     def _kept_waiting(self) -> bool:
-        """Whether the worker is busy with something that was asked for, or that keeps it from that."""
+        """Whether the worker is busy with a request, or with something that keeps it from one."""
         return self._busy is not None and (bool(self._backlog) or not isinstance(self._busy, EarlyStep))
 
     def _patience(self) -> float | None:

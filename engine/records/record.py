@@ -78,7 +78,7 @@ class Node:
 
     @property
     def bare(self) -> bool:
-        """Whether nothing is said here beyond the move or the end."""
+        """Whether the node holds nothing beyond the move or the end."""
         return not (self.comment or self.before or self.nags or self.more or self.children or self.seconds is not None)
 
     def contents(self) -> tuple[object, ...]:

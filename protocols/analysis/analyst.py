@@ -38,7 +38,7 @@ class Replay:
         self._lock = threading.Lock()
 
     def play(self, engine: AnalysisEngine, requested: Callable[[], bool]) -> bool:
-        """Let the engine play all moves, at least once; False when another turn has told that one is illegal.
+        """Let the engine play all moves, at least once; False when another turn has reported that one is illegal.
 
         BLOCKS while another analyst does. Errors: QueryError, once; PositionError.
         """
@@ -166,7 +166,7 @@ class Analyst:
         start_thread(self._thread)
 
     def clear_cache(self) -> None:
-        """Forget what the net said, before the next turn. Returns at once."""
+        """Forget the net's outputs, before the next turn. Returns at once."""
         self._forget = True
 
     def join(self, seconds: float) -> None:

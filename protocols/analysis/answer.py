@@ -18,7 +18,7 @@ UNKNOWN = -1.0  # KataGo's number where a net does not tell
 
 
 class Seen:
-    """A position of a query, what the net says of it, and which colour's view is told."""
+    """A position of a query, what the net says of it, and which colour's view is shown."""
 
     def __init__(self, query: Query, turn: int, position: str, legal: Sequence[str], opinion: Opinion) -> None:
         self._query, self._turn = query, turn
@@ -129,7 +129,7 @@ class Seen:
         opinion = self._opinion
         doubts = opinion.doubts
         time_left, outcome_error, score_error = (UNKNOWN,) * 3 if doubts is None else doubts[2:]
-        root["rawStWrError"] = _short(outcome_error / 2)  # of a chance from 0 to 1; -0.5 where it is not told
+        root["rawStWrError"] = _short(outcome_error / 2)  # of a chance from 0 to 1; -0.5 where it is unknown
         root |= {"rawStScoreError": _short(score_error), "rawVarTimeLeft": _short(time_left)}
         if opinion.lead is not None:
             root["rawLead"] = root["rawScoreSelfplay"] = _short(self._sign * opinion.lead)
@@ -149,7 +149,7 @@ def no_results(query: Query, turn: int) -> dict[str, Any]:
 
 
 def warning(query_id: str, text: str, **about: str) -> dict[str, Any]:
-    """What is said beside the answers to a query. By its last two fields KaTrain knows that it is no answer."""
+    """A message beside the answers to a query. By its last two fields KaTrain knows that it is no answer."""
     return {"warning": text, **about, "id": query_id, "isDuringSearch": True, "noResults": True}
 
 

@@ -38,7 +38,7 @@ class AnalysisSession(Session[AnalysisEngine]):
     end_patience_s = 0.0
     game: ClassVar[str] = "go"
     analysts: ClassVar[int] = 4  # turns that are searched side by side
-    waits: ClassVar[bool] = True  # at the end of the input, for what was asked
+    waits: ClassVar[bool] = True  # at the end of the input, for its queries
 
     def __init__(
         self,

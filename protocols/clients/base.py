@@ -53,7 +53,7 @@ class Answer:
     ownership: tuple[float, ...] = ()  # GTP: N * N points from the top left, 1 = surely the side to move's; or ()
 
 
-Legal = Callable[[str], bool]  # whether a move is legal in the position asked about
+Legal = Callable[[str], bool]  # whether a move is legal in the position of the request
 
 
 class EngineClient(EngineProcess, ABC):

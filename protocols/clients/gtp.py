@@ -87,7 +87,7 @@ class GtpClient(EngineClient):
     _number = 0  # of the last command
     _held: tuple[str, list[str]] | None = None  # the position and the moves on the engine's board
     _visits: int | None = None  # the last bound sent
-    _colour = "b"  # of the move last asked for
+    _colour = "b"  # of the last move requested
     _warm = False  # the engine has searched once
 
     def new_game(self) -> None:

@@ -17,7 +17,7 @@ from .clock import whole
 _LEAST_CS = 5  # least centiseconds between lines
 _DEFAULT_CS = 50
 _MOST_CS = 100_000
-_MOVES = 40  # moves shown unless told otherwise
+_MOVES = 40  # moves shown unless requested otherwise
 _FLAGS = {  # KataGo's; None: accepted, but no net of ours has such an output
     "ownership": "ownership",
     "ownershipStdev": "ownership_stdev",

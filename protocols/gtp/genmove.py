@@ -202,7 +202,7 @@ class MoveMaker:
         self._chooser.forget()
 
     def ready(self) -> None:
-        """Load the net for the board; what cannot be loaded is told, and the engine does without."""
+        """Load the net for the board; what cannot be loaded is reported, and the engine does without."""
         self._game.engine()
         if self._ready_size != self._game.size:
             self._loader.again()

@@ -63,7 +63,7 @@ class GtpSession(Session[GoEngine]):
             if command.endless:
                 self._endless.append(command)
             self.enqueue(CommandStep(partial(self._obey, command), command=command))
-            if command.name == "quit":  # the last command: what was asked before it is answered first
+            if command.name == "quit":  # the last command: earlier requests are answered first
                 if isinstance(self._busy, CommandStep):
                     self._busy.command.hurry()
                 self.finish()

@@ -1,6 +1,6 @@
 """The HTTP of lichess' external engines: registration at the site, work and answers at its broker.
 
-What may pass by itself (a lost connection, 429, 5xx) is told once and tried again; every other refusal is a
+What may pass by itself (a lost connection, 429, 5xx) is reported once and tried again; every other refusal is a
 :class:`LichessError`, whose text never holds the token or the secret.
 """
 
@@ -25,7 +25,7 @@ POLL_S = 90.0  # for work: the broker keeps the question open, and says 204 long
 SEND_S = 10.0  # for the broker to take a line of the analysis
 LIMITED_S = 60.0  # after 429, which is what lichess asks for
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0  # between trials, doubled each time
-LEAST_POLL_S = 0.5  # a broker that says "no work" sooner is asked less often
+LEAST_POLL_S = 0.5  # a broker that answers "no work" sooner gets fewer requests
 _LARGEST = 1 << 20  # bytes of an answer
 _ENGINES = "/api/external-engine"
 _WORK = f"{_ENGINES}/work"
@@ -33,7 +33,7 @@ _PASSING = (408, 425, 429)
 
 
 class LichessError(AzError):
-    """Lichess refuses what is asked, and will go on refusing it."""
+    """Lichess refuses the request, and will go on refusing it."""
 
 
 class _PassingError(Exception):
@@ -199,7 +199,7 @@ class AnswerStream:
 
     @property
     def closed(self) -> bool:
-        """Whether the broker has closed the connection or said something before the end. Returns at once."""
+        """Whether the broker has closed the connection or sent something before the end. Returns at once."""
         sock = self._link.sock
         if sock is None:
             return True

@@ -9,7 +9,7 @@ from ...engine.errors import DataError
 from ..fields import Fields
 
 _MOST_WORDS = 10_000
-_LONGEST = 1000  # characters of a text, where nothing else is said
+_LONGEST = 1000  # characters of a text, unless set otherwise
 _LONGEST_LINE = 20_000  # characters of a text of a list, such as a line of moves
 _MOST_ID = 1 << 53
 

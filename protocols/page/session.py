@@ -113,7 +113,7 @@ class PageSession(Session[PageEngine]):
         self._most_states = 0  # ... and how many states its reports show
         self._loading = False  # the server compiles and loads the game
         self._later: list[tuple[Step, int]] = []  # what needs the engine, and waits for that; bytes of each
-        self._stops = 0  # that were asked for
+        self._stops = 0  # that were requested
         self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
         self._reporting = threading.Lock()  # held to change it
         self.enqueue(Step(work=self._greet))
@@ -201,14 +201,14 @@ class PageSession(Session[PageEngine]):
         self._work(request, work, 0)()
 
     def _work(self, request: Request, work: Callable[[Request, int], Event], stops: int) -> Event:
-        """Do what is asked, on the worker. An error that the user can mend is the answer."""
+        """Do what is requested, on the worker. An error that the user can mend is the answer."""
         try:
             return work(request, stops)
         except AzError as error:
             return partial(self._say, "error", request.id, text=one_line(str(error)))
 
     def _greet(self) -> Event:
-        """Tell what can be asked for, once the game is loaded."""
+        """Send what can be requested, once the game is loaded."""
         sheet = self._sheet = Scoresheet(self.game)
         sizes = self._loader.configured().sizes() if sheet.size else ()
         self._size = sheet.size
@@ -264,7 +264,7 @@ class PageSession(Session[PageEngine]):
             return []
 
     def _read(self, request: Request, _: int) -> Event:
-        """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""
+        """A game of a text, or of a file in base64; of several the one that is requested, and what there is."""
         text, data = request.text("text", MAX_LINE) or "", request.text("data", MAX_LINE)
         try:
             content = text.encode("utf-8", "replace") if data is None else base64.b64decode(data, validate=True)
@@ -326,7 +326,7 @@ class PageSession(Session[PageEngine]):
     # ------------------------------------------------------------------ searches
 
     def _held(self, request: Request) -> Scoresheet:
-        """The game that is asked about. Errors: AzError."""
+        """The game of the request. Errors: AzError."""
         assert self._sheet is not None
         self._sheet.hold(request.text("root"), request.words("moves"))
         return self._sheet
@@ -367,7 +367,7 @@ class PageSession(Session[PageEngine]):
         return partial(self._begin, request, limits, states, stops)
 
     def _limits(self, request: Request, *, limited: bool) -> Limits:
-        """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
+        """When the search ends; ``limited``: by its strength, whatever else is requested. Errors: DataError."""
         visits, seconds = request.some_integer("visits", 1, 10**9), request.some_number("seconds", 0.01, 3600.0)
         clock = request.table("clock")
         left = [None if clock is None else clock.whole(side, 0, _MOST_MS, 0) for side in ("first", "second")]
@@ -405,7 +405,7 @@ class PageSession(Session[PageEngine]):
             self._from_search(self._send_report, request)
 
     def _states(self) -> Snapshot | None:
-        """The states that are visited most, when they are asked for."""
+        """The positions that are visited most, when they are requested."""
         return self._loader.configured().snapshot(self._most_states) if self._most_states else None
 
     def _from_search(self, event: Callable[..., None], *about: object) -> None:

@@ -13,7 +13,7 @@ class AccessError(RefusedError):
     """A request that is refused, with the status of its response."""
 
     def __init__(self, status: int, text: str, seconds: float = 0.0) -> None:
-        """``seconds``: after which it is told."""
+        """``seconds``: after which the answer comes."""
         super().__init__(text)
         self.status, self.seconds = status, seconds
 

@@ -39,7 +39,7 @@ class WrongTokenError(RefusedError):
 
 
 class NotPlayedError(RefusedError):
-    """The server does not play the game that is asked for."""
+    """The server does not play the requested game."""
 
 
 def loopback(host: str) -> bool:
@@ -96,7 +96,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 
 def least_needed(waiting: Iterable[tuple[str, float, _Waiting]]) -> _Waiting:
-    """Whom to let go of (address, seconds, who) that have not said yet what they want.
+    """Whom to let go of (address, seconds, who) that have sent no first line yet.
 
     Of the address that has the most, the one that has waited longest.
     """
@@ -125,7 +125,7 @@ class Admission:
     def identify(self, address: str, token: str) -> str:
         """The client's identity.
 
-        Errors: RefusedError for a token that is missing, WrongTokenError with the seconds after which it is to be told.
+        Errors: RefusedError for a token that is missing, WrongTokenError with the seconds until the answer.
         """
         if not self._tokens:
             return address

@@ -27,7 +27,7 @@ from .hangup import HangUps
 HELLO_S = 10.0  # for all lines before the conversation
 _HELLO_BYTES = 4096  # of these lines
 _WRITE_S = 30  # a client that reads nothing for so long is gone
-_LINGER_S = 0.5  # for a client to close, once we have said our last word
+_LINGER_S = 0.5  # for a client to close, once our last line is sent
 _LINGER_CHUNKS = 64  # of 64 KiB, that are read meanwhile
 _CLOSE_S = 3.0  # for the thread that reads, once the socket is shut down
 _GTP = re.compile(r"\d*[ \t]*[a-z][a-z0-9_-]*([ \t].*)?")
@@ -43,7 +43,7 @@ class Hello:
     token: str = ""
     game: str = ""  # "" = the protocol's usual one
     begun: bytes = b""  # of the conversation, already read
-    waits: bool = False  # at the end of the input an analysis finishes what was asked
+    waits: bool = False  # at the end of the input an analysis finishes its queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Connection:
         self._hangups, self._admitted = hangups, admitted
         self.address = admitted.address if admitted else plain(str(link.getpeername()[0]))
         self.protocol = ""  # of its session, once it has begun
-        self.greeting: Stopwatch | None = None if admitted else Stopwatch()  # as long as it has not said what it wants
+        self.greeting: Stopwatch | None = None if admitted else Stopwatch()  # until its first line
         self._session: Session[Any] | None = None
         self._reader: SocketReader | None = None
         self._ended = False

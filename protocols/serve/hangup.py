@@ -87,7 +87,7 @@ class HangUps:
             client = self._clients.get(number)
             if client is None:
                 return
-            poll = _linux.poll()  # asked anew: the number may have become another client's
+            poll = _linux.poll()  # made anew: the number may have become another client's
             poll.register(number, _linux.POLLRDHUP)
             state = dict(poll.poll(0)).get(number, 0)
             gone = bool(state & (_linux.POLLHUP | _linux.POLLERR)) or (state and client.probe is None)

@@ -12,7 +12,7 @@ class GameLoad:
     """The loading of one game: kernels, which the first start on a machine compiles, and the net."""
 
     def __init__(self, game: str, load: Callable[[Tell], None]) -> None:
-        """``load`` blocks and gets a function that is told of each step. Errors of ``load``: AzError."""
+        """``load`` blocks and gets a function that it calls at each step. Errors of ``load``: AzError."""
         self.game, self.load = game, load
         self.done = False
         self._preparation: Preparation | None = None

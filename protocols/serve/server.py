@@ -32,7 +32,7 @@ ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
 PAGE = "page"  # of :mod:`az_engine.protocols.page`
 _OF_ALL_GAMES = {ANALYSIS: "in KataGo's analysis protocol", PAGE: "on the page"}
 _TICK_S = 1.0  # between looks for silent clients
-GREETING = 64  # clients that have not yet said what they want, beyond the sessions
+GREETING = 64  # clients that have sent no first line yet, beyond the sessions
 _END_S = 5.0  # for all sessions to give their moves when the server ends
 
 
@@ -236,7 +236,7 @@ class Server:
         return session
 
     def _offer(self, hello: Hello) -> Offer:
-        """The game that a client asks for; an analysis is of Go unless told otherwise. Errors: NotPlayedError."""
+        """The game that a client asks for; an analysis is of Go unless set otherwise. Errors: NotPlayedError."""
         offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, *_OF_ALL_GAMES)]
         offers.sort(key=lambda offer: hello.protocol == ANALYSIS and offer.protocol != "gtp")
         for offer in offers:

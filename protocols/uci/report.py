@@ -37,7 +37,7 @@ def info_lines(
 
 
 def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str, scores: str = OUR_SCORES) -> str:
-    """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if asked for."""
+    """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if requested."""
     if line.mate is not None:
         text = f"score mate {mate(line.mate)}"
     else:

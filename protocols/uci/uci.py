@@ -220,7 +220,7 @@ class UciSession(Session[EngineSeam]):
     # ------------------------------------------------------------------ commands between searches
 
     def _ping(self) -> None:
-        """Answer when everything asked before is done and the engine is loaded; at once during a search."""
+        """Answer when all earlier requests are done and the engine is loaded; at once during a search."""
         playing = self.searching and not self._searches.over
         idle = not self.searching and self._busy is None and not self._backlog
         if playing or (idle and self._loader.up_to_date):
@@ -411,7 +411,7 @@ class UciSession(Session[EngineSeam]):
             self._stop(go)
 
     def game_over(self) -> None:
-        """End all searches as :meth:`stop` does; their answers come before those to anything asked from now on."""
+        """End all searches as :meth:`stop` does; their answers come before those to later requests."""
         self.stop()
         self._searches.end_game()
 

@@ -331,7 +331,7 @@ def keep(tree: Tree, base: int) -> Kept:
 def recycle(tree: Tree, lines: int, late: Callable[[], bool] = lambda: False) -> Kept | None:
     """Drop all that is not below the root, and of that what was visited least, until memory is free again.
 
-    The ``lines`` best principal variations stay. Blocks for an eighth of a second in a tree of 256 MiB. late: asked
+    The ``lines`` best principal variations stay. Blocks for an eighth of a second in a tree of 256 MiB. late: called
     once it is known what goes, before anything is changed; where it is true, all stays and the result is None.
     """
     best = np.empty(lines, np.int32)

@@ -49,7 +49,7 @@ class Reports:
 
     @property
     def waits_for_caller(self) -> bool:
-        """Whether the search goes on until this thread, which asked for it, reads on or closes the reports."""
+        """Whether the search goes on until this thread, which began it, reads on or closes the reports."""
         return self._reader == threading.get_ident() and getgeneratorstate(self._reports) == GEN_SUSPENDED
 
     def __iter__(self) -> Self:

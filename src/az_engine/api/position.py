@@ -132,7 +132,7 @@ class Position:
     def load(cls, path: str | Path, *, number: int = 1, ply: int | None = None) -> Position:
         """The position after ``ply`` moves (None: all) of a game in a file: PGN, KIF, CSA, SGF ...
 
-        number: of the game in the file, from 1. What of a game cannot be read is told by a warning of Python.
+        number: of the game in the file, from 1. What of a game cannot be read is the text of a Python warning.
         Errors: OptionError for an unknown kind of file, DataError.
         """
         if not isinstance(path, str | PathLike):

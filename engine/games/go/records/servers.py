@@ -92,7 +92,7 @@ def read_gib(stream: BinaryIO) -> Iterator[Record]:
                 game.handicap(_number(words[3]), 19)
         elif line.startswith("STO "):
             words = line.split()
-            point = line  # no point, as is told
+            point = line  # no point, as is reported
             if len(words) >= 6 and all(word.isdecimal() and _number(word) < 19 for word in words[4:6]):
                 point = _ALPHABET[_number(words[4])] + _ALPHABET[_number(words[5])]
             game.moves.append(("B" if words[3:4] == ["1"] else "W", point))

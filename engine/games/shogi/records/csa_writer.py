@@ -154,7 +154,7 @@ def _said(end: Ending, word: str, turn: int) -> str:
 
 
 def _ending(record: Record, last: Node, replay: Replay) -> list[str]:
-    """The statement of how the game ended, unless a node has said it; a result without one goes into a remark."""
+    """The statement of how the game ended, unless a node has it; a result without one goes into a remark."""
     kept = [f"'summary:{text}" for text in record.tree.more.get("summary", ())]
     end = usual_end(record.reason, record.result, replay.turn)
     if kept or end is None:

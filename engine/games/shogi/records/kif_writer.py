@@ -197,12 +197,12 @@ class _Writer:
             self._lines.append(f"まで{ply}手で{word}" if ours else self._summary(ply, _sayable(end), word))
 
     def _finish(self, plies: int) -> None:
-        """The end of the main line, unless a node has said it, and the summary."""
+        """The end of the main line, unless a node has it, and the summary."""
         record = self._record
         last = list(record.tree.line())[-1]
         turn = self._replay.turn
         end = last.end or usual_end(record.reason, record.result, turn)
-        if end is None or any(node is last for node in self._summed):  # the node has said it
+        if end is None or any(node is last for node in self._summed):  # the node has it
             return
         reason, points = _sayable(end)
         if last.end is None and self._numbered:
@@ -221,7 +221,7 @@ class _Writer:
         side = self._sides[not first]
         how = _HOW.get(reason, "勝ち")
         why = _WHY.get(reason, "")
-        why = "" if self._numbered and word else why  # the move's line has said it
+        why = "" if self._numbered and word else why  # the move's line has it
         return f"まで{plies}手で{why}{side}の{how}"
 
 

@@ -161,7 +161,7 @@ def kif(replay: Replay, move: int) -> str:
 
 
 def ki2(replay: Replay, move: int, last: int | None = None) -> str:
-    """A legal move as KI2 writes it, told from others by words for its way; last: where the move before it went."""
+    """A legal move as KI2 writes it, distinguished by words for its way; last: where the move before it went."""
     to, source = move & 127, move >> 7 & 127
     target = "同" if to in (replay.last_target, last) else square(to)
     if source >= DROPS:

@@ -223,7 +223,7 @@ class Draft:
 
 
 def usual_end(reason: Reason, result: int | None, turn: int) -> Ending | None:
-    """How a record's reason and result are said at the end of its main line; None where nothing is known."""
+    """How a record's reason and result are written at the end of its main line; None where nothing is known."""
     if result is None and not reason:
         return None
     return reason, result if result is None or turn == BLACK else -result
