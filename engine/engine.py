@@ -99,9 +99,8 @@ class Engine:
         then with other options. Errors: NetError; the engine then keeps its net.
         """
         options, search = self.options, self._search
-        hanging = search is not None and search.running  # a worker in its net, which keeps the tree
-        if hanging and self._thinking is not None and self._thinking.searches(search):
-            hanging = False
+        running = search is not None and search.running
+        hanging = running and not (self._thinking and self._thinking.searches(search))  # in its net, with the tree
         if self._prepared is options and not hanging:
             return
         with self._loading:

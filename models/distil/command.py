@@ -76,7 +76,7 @@ examples:
     add(
         "--exact-teacher",
         action="store_true",
-        help="the teacher in float32: on a CPU up to twice as slow, and it says what it says",
+        help="the teacher computes in float32: exact, and on a CPU up to twice as slow",
     )
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
     add(

@@ -59,7 +59,7 @@ def side_to_move(engine: EngineSeam) -> int:
     """0 when the first player is to move, else 1. Errors: PositionError when no position is held."""
     from ...engine.games import get_game
 
-    engine.legal_moves()
+    engine.legal_moves()  # refuses where there is no position
     game, text = get_game(engine.game_name), engine.position
     assert text is not None
     return game.side_to_move(game.parse_position(text)[0][-1])
