@@ -49,9 +49,10 @@ class Encoder:
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
     planes_version: int = 1
     moves_version: int = 1
-    alike: tuple[int, int] = (1, 1)  # of sparse nets: features n, n + F / i are alike, and rows j n .. j n + j - 1
+    alike: tuple[int, int] = (1, 1)  # i kinds of each feature and j of each row of a move, see sparse
     transpositions: bool = False  # whether positions of one key are worth the same, and repetitions are draws
     features: int = 0  # F, whose numbers the planes list for sparse nets, see sparse; 0: the planes are planes
+    policy_features: int = 0  # the first of them, which are all that a policy sees; nets before 2026-12 saw no others
 
     # kernels, see the factory
     leaf: LeafFunctions

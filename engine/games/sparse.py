@@ -30,6 +30,7 @@ def make_sparse_encoder(
     key: Function,
     *,
     features: int,
+    policy_features: int = 0,
     alike: tuple[int, int] = (1, 1),
     board: tuple[int, int],
     **fields: Any,
@@ -37,9 +38,10 @@ def make_sparse_encoder(
     """The encoder of a game's sparse nets; ``fields`` as for ``make_encoder``.
 
     list_features(s, out, row): :func:`put` the features of record s, each in 0 .. features - 1, and return their
-    number, at most H * W. action_of(s, move) -> row of the policy (i64). key(s) -> u64 of all that the features and the
-    legal moves show. alike: i kinds of each feature, which lie F / i apart, and j neighbouring rows for each move:
-    training learns what they share first. board: H, W.
+    number, at most H * W. The policy sees those below ``policy_features`` alone (0: all), which come first in the list.
+    action_of(s, move) -> row of the policy (i64). key(s) -> u64 of all that the features and the legal moves show.
+    alike: i kinds of each feature, which lie a part of the policy's features apart, and of the others likewise, and j
+    neighbouring rows for each move: training learns what they share first. board: H, W.
     """
     places = board[0] * board[1]
 
@@ -61,6 +63,7 @@ def make_sparse_encoder(
         planes=(2, *board),
         plane_scale=np.ones(2, np.float32),
         features=features,
+        policy_features=policy_features or features,
         alike=alike,
         **fields,
     )

@@ -332,5 +332,6 @@ class LabelFormat:
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
     # Record[N] of State[N], moves u2[N, K] with their policy f8[N, K], and scores i8[N] without a search; z, game unset
     judged: Callable[[State, NDArray[np.uint16], NDArray[np.float64], NDArray[np.int64]], Records] | None = None
+    judged_scale: float = 1.0  # centipawns, as ``scale``, of the chances that ``judged`` makes of scores
     # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
     finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

@@ -65,10 +65,17 @@ class Teacher(ABC):
     def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         """The judgement of each position. BLOCKS. Errors: AzError."""
 
-    def records(self, states: State, moves: NDArray[np.uint16], policy: NDArray[Any]) -> Records:
+    def records(
+        self,
+        states: State,
+        moves: NDArray[np.uint16],
+        policy: NDArray[Any],
+        values: NDArray[np.float64] | None = None,
+    ) -> Records:
         """Record[N] of State[N], positions that stand alone; z, game unset. BLOCKS. Errors: AzError.
 
-        moves u2[N, K] with their policy f8[N, K]: a net's, for a teacher that judges no moves.
+        moves u2[N, K] with their policy f8[N, K]: a net's, for a teacher that judges no moves. values: -1 .. 1 of the
+        sides to move, by the search that met the positions.
         """
         alone = [states[i : i + 1] for i in range(len(states))]
         rows = []
@@ -132,6 +139,7 @@ class Source(ABC):
     needs: ClassVar[tuple[str, ...]] = ()  # the settings that choose it when all of them are given
     each: ClassVar[int] = 1
     alone: ClassVar[bool] = False  # whether its positions stand alone, without the games before them
+    searches: ClassVar[bool] = False  # whether it comes with values, see Teacher.records
 
     def prepared(self, job: Job, say: Say) -> Self:
         """The source once it has read what it needs, in the command's process. BLOCKS. Errors: AzError."""

@@ -75,7 +75,7 @@ class OnnxEvaluator(Evaluator):
                 self._model,
                 "-".join((self.sha256, *map(str, game.planes))),
                 [*self._outputs, *self.extra],
-                partial(random_planes, game, _TRIED, 0, self.history),
+                lambda: self.for_file(random_planes(game, _TRIED, 0, self.history)),
                 partial(check_outputs, self.info, game, self.extra),
                 cache_directory(),
                 tell,
@@ -157,6 +157,10 @@ class OnnxEvaluator(Evaluator):
         """End the evaluations that are under way, from any thread. Returns at once."""
         WATCHDOG.interrupt(self._give_up)
 
+    def for_file(self, planes: Planes) -> Planes:
+        """What the file's graph is given of the planes."""
+        return planes
+
     def _run(self, outputs: Sequence[str], planes: Planes, slot: int) -> list[NDArray[np.float32]]:
         if self.fault is not None:
             raise self.fault
@@ -168,7 +172,7 @@ class OnnxEvaluator(Evaluator):
         WATCHDOG.begin(evaluation, max(self._deadline, self._row_deadline * len(planes)))
         try:
             got: list[NDArray[np.float32]] = session.run(
-                outputs, {"planes": planes.reshape(-1, *self._game.planes)}, evaluation.options
+                outputs, {"planes": self.for_file(planes.reshape(-1, *self._game.planes))}, evaluation.options
             )
         except Exception as error:  # see raw_session
             raise self._explained(error, evaluation) from error

@@ -247,4 +247,4 @@ to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of, judged=judged_records)
+    return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of, judged=judged_records, judged_scale=256.0)

@@ -166,4 +166,4 @@ FORMAT = ShardFormat(
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, judged=judged_records)
+    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, judged=judged_records, judged_scale=SCALE)

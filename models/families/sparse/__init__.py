@@ -24,14 +24,14 @@ class Sparse(Family):
         from .network import SparseNetwork
 
         assert isinstance(config, SparseConfig)
-        return SparseNetwork(config, encoder.features, encoder.alike)
+        return SparseNetwork(config, encoder)
 
     def read(self, file: NetFile, game: Game) -> SparseNetwork:
         """See :meth:`Family.read`. The integers are taken as they are."""
         from ....engine.nets.families.sparse.integers import HIDDEN, read_net
 
         info, game = file.info, game.using(file.info.encoder)
-        net = read_net(file.content, game.encoder.features, info.actions)
+        net = read_net(file.content, game.encoder)
         width = len(net.policy_bias)
         config = SparseConfig(
             info.planes,

@@ -30,9 +30,16 @@ class SparseWriter(GraphWriter):
         return self.node("ReduceSum", [weighted, axis], "features", keepdims=0)
 
     def products(self, features: str, first: NDArray[Any], bias: NDArray[Any], name: str) -> str:
-        """The clipped products of a first layer: float32 [B, H / 2]. An int8 one is in units of COARSE."""
+        """The clipped products of a first layer: float32 [B, H / 2]. An int8 one is in units of COARSE.
+
+        Features that it has no row for are zeros.
+        """
         half = len(bias) // 2
-        rows = self.node("Gather", [self.whole(f"{name}_first", first), features], f"{name}.rows", axis=0)
+        nothing = self.constant(f"{name}.nothing", np.zeros((1, len(bias)), np.float32))
+        table = self.node("Concat", [self.whole(f"{name}_first", first), nothing], f"{name}.table", axis=0)
+        last = self.constant(f"{name}.last", np.array([len(first)], np.int64))
+        seen = self.node("Min", [features, last], f"{name}.seen")
+        rows = self.node("Gather", [table, seen], f"{name}.rows", axis=0)
         axis = self.constant("axis", np.array([1], np.int64))
         sums = self.node("ReduceSum", [rows, axis], f"{name}.sums", keepdims=0)
         if first.dtype == np.int8:

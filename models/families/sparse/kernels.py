@@ -13,7 +13,10 @@ from ....engine.nets.families.sparse.integers import bucket_start
 
 @summing_kernel
 def gather_features(planes, weight, bias, out):
-    """out f4[B, H] = bias f4[H] + the rows of weight f4[F, H] that planes u1[B, 2 P] list, see ``games.sparse``."""
+    """out f4[B, H] = bias f4[H] + the rows of weight f4[F, H] that planes u1[B, 2 P] list, see ``games.sparse``.
+
+    The features that have no row are behind the others.
+    """
     places, width = planes.shape[1] // 2, bias.shape[0]
     for b in range(planes.shape[0]):
         row = out[b]
@@ -21,7 +24,7 @@ def gather_features(planes, weight, bias, out):
             row[i] = bias[i]
         for n in range(places):
             feature = planes[b, n] + 256 * np.int64(planes[b, places + n]) - 1
-            if feature < 0:
+            if feature < 0 or feature >= weight.shape[0]:
                 break
             source = weight[feature]
             for i in range(width):
@@ -36,7 +39,7 @@ def scatter_features(planes, gradient, out):
         source = gradient[b]
         for n in range(places):
             feature = planes[b, n] + 256 * np.int64(planes[b, places + n]) - 1
-            if feature < 0:
+            if feature < 0 or feature >= out.shape[0]:
                 break
             row = out[feature]
             for i in range(width):
@@ -77,27 +80,25 @@ def scatter_rows(hidden, weight, actions, gradient, to_hidden, to_weight, to_bia
 
 
 @kernel
-def join(shared, ours, bound, step, out):
-    """out f4[k S, V] = own f4[k S, V] + shared f4[S, V], which is the same for every S rows, within +-bound.
+def join(shared, ours, alike, bound, step, out):
+    """out f4[F, V] = own f4[F, V] + row alike i8[F] of shared f4[S, V], within +-bound.
 
     With a step above 0 it is rounded to whole steps.
     """
-    rows = shared.shape[0]
     for f in range(ours.shape[0]):
         for i in range(ours.shape[1]):
-            total = min(max(ours[f, i] + shared[f % rows, i], -bound), bound)
+            total = min(max(ours[f, i] + shared[alike[f], i], -bound), bound)
             out[f, i] = np.rint(total / step) * step if step > 0 else total
 
 
 @kernel
-def divide(shared, ours, bound, gradient, to_shared, to_ours):
+def divide(shared, ours, alike, bound, gradient, to_shared, to_ours):
     """The gradients of :func:`join`'s tables from the sum's, as if nothing were rounded; to_shared is zero before."""
-    rows = shared.shape[0]
     for f in range(ours.shape[0]):
         for i in range(ours.shape[1]):
-            inside = -bound <= ours[f, i] + shared[f % rows, i] <= bound
+            inside = -bound <= ours[f, i] + shared[alike[f], i] <= bound
             to_ours[f, i] = gradient[f, i] if inside else np.float32(0)
-            to_shared[f % rows, i] += to_ours[f, i]
+            to_shared[alike[f], i] += to_ours[f, i]
 
 
 @summing_kernel

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ....engine.errors import NetError
+from ....engine.games.encoder import Encoder
 from ....engine.nets.families.sparse import integers
 from ....engine.nets.families.sparse.integers import SparseNet, joined, split
 from ....engine.nets.netinfo import NetInfo
@@ -32,7 +33,7 @@ from ..network import Network, Planes
 from .config import SparseConfig
 from .graph import SparseWriter, graph_of
 from .kernels import gather_features, gather_rows, scatter_features, scatter_rows
-from .value import Joined, SparseValue
+from .value import Joined, Rows, SparseValue
 
 TOLERANCE = 0.35  # greatest mean difference of a logit from torch's that counts as the same network
 _WHOLE = {  # arrays of a SparseNet: the tensor that each is made of, and what 1 is in it
@@ -45,6 +46,15 @@ _WHOLE = {  # arrays of a SparseNet: the tensor that each is made of, and what 1
     "row_bias": ("row_bias", integers.PRODUCT * integers.ROW_UNIT),
 }
 _OF_INPUTS_AND_MOVES = ("value_shared", "value_own", "policy_shared", "policy_own", "rows_shared", "rows_own")
+
+
+def _alike(encoder: Encoder, count: int) -> Rows:
+    """Of each of the first features the number of those that are alike, i8[count]."""
+    kinds, first = encoder.alike[0], encoder.policy_features
+    parts = [np.tile(np.arange(first // kinds), kinds)]
+    if count > first:
+        parts.append(first // kinds + np.tile(np.arange((count - first) // kinds), kinds))
+    return np.concatenate(parts)
 
 
 class _Features(torch.autograd.Function):
@@ -89,6 +99,11 @@ class _Rows(torch.autograd.Function):
         return *parts, None
 
 
+def _longer(table: Tensor, rows: int) -> Tensor:
+    """The table with zeros for the rows that it lacks."""
+    return torch.cat([table, table.new_zeros(max(0, rows - len(table)), table.shape[1])])
+
+
 class RowLogits(Logits):
     """The policy's logits [B, A], of which only the wanted ones are computed."""
 
@@ -110,14 +125,15 @@ class SparseNetwork(Network):
     quantisation = "int8"
     fused = True
 
-    def __init__(self, config: SparseConfig, features: int, alike: tuple[int, int]) -> None:
-        """features, alike: of the game's encoder."""
+    def __init__(self, config: SparseConfig, encoder: Encoder) -> None:
         super().__init__(config)
-        self.alike = alike
+        self.alike = encoder.alike
+        sees = encoder.features, encoder.policy_features
+        self._value_alike, self._policy_alike = (_alike(encoder, count) for count in sees)
         self.coarse_value = self.coarse_policy = True  # whether their first layers are in steps that a byte can say
         self.value_threads = 1  # that compute the value side by side
         widths = value, width = config.filters * config.value_filters, config.filters
-        kinds, per_move = alike
+        kinds, per_move = encoder.alike
 
         def random(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.empty(shape).uniform_(-0.1, 0.1))
@@ -125,8 +141,8 @@ class SparseNetwork(Network):
         def zero(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.zeros(shape))
 
-        self.value_shared, self.policy_shared = (random(features // kinds, wide) for wide in widths)
-        self.value_own, self.policy_own = (zero(features, wide) for wide in widths)
+        self.value_shared, self.policy_shared = (random(n // kinds, wide) for n, wide in zip(sees, widths, strict=True))
+        self.value_own, self.policy_own = (zero(n, wide) for n, wide in zip(sees, widths, strict=True))
         self.value_bias, self.policy_bias = (nn.Parameter(torch.full((wide,), 0.4)) for wide in widths)
         units = config.value_buckets * integers.HIDDEN
         self.value_hidden = nn.Linear(value // 2, units)
@@ -138,16 +154,17 @@ class SparseNetwork(Network):
     @property
     def value_first(self) -> Tensor:
         """The value's first layer [F, V]; the gradient sees no steps."""
-        return self._joined(self.value_shared, self.value_own, self.coarse_value)
+        return self._joined(self.value_shared, self.value_own, self._value_alike, self.coarse_value)
 
     @property
     def policy_first(self) -> Tensor:
-        """The policy's first layer [F, H], likewise."""
-        return self._joined(self.policy_shared, self.policy_own, self.coarse_policy)
+        """The policy's first layer [P, H], likewise."""
+        return self._joined(self.policy_shared, self.policy_own, self._policy_alike, self.coarse_policy)
 
     @staticmethod
-    def _joined(shared: Tensor, ours: Tensor, coarse: bool) -> Tensor:
-        return Joined.apply(shared, ours, integers.FIRST_BOUND, integers.COARSE / integers.UNIT if coarse else 0.0)  # type: ignore[no-any-return]
+    def _joined(shared: Tensor, ours: Tensor, alike: Rows, coarse: bool) -> Tensor:
+        step = integers.COARSE / integers.UNIT if coarse else 0.0
+        return Joined.apply(shared, ours, alike, integers.FIRST_BOUND, step)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> Tensor:
@@ -198,13 +215,17 @@ class SparseNetwork(Network):
         self.value_out.weight.clamp_(-integers.OUT_BOUND, integers.OUT_BOUND)
 
     def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The state of a network with a narrower value or policy, or with one bucket, in this one's sizes.
+        """The state of a network with a narrower value or policy, fewer features or one bucket, in this one's sizes.
 
-        New units say nothing yet; each bucket says what the one did. Any other state is returned as it is.
+        New units and features say nothing yet; each bucket says what the one did. Any other state is returned as it is.
         """
-        ours, result = self.state_dict(), dict(state)
-        if not ours.keys() <= state.keys() or any(len(state[name]) != len(ours[name]) for name in _OF_INPUTS_AND_MOVES):
+        ours = self.state_dict()
+        if not ours.keys() <= state.keys():
             return state
+        state = {**state, **{name: _longer(state[name], len(ours[name])) for name in ("value_shared", "value_own")}}
+        if any(len(state[name]) != len(ours[name]) for name in _OF_INPUTS_AND_MOVES):
+            return state
+        result = dict(state)
         for part, behind in (("value", ["value_hidden.weight"]), ("policy", ["rows_shared", "rows_own"])):
             bias = f"{part}_bias"
             narrow, wide = len(state[bias]) // 2, len(ours[bias]) // 2
@@ -254,11 +275,14 @@ class SparseNetwork(Network):
             return torch.from_numpy(values.astype(np.float64) / unit).float()
 
         state = {ours: numbers(getattr(net, name), unit) for name, (ours, unit) in _WHOLE.items()}
-        firsts = {"value": joined(net.value_first, net.value_rest), "policy": joined(net.policy_first, net.policy_rest)}
-        for name, first in firsts.items():
-            rows = numbers(first[1:], integers.UNIT)
-            state[f"{name}_shared"] = rows.reshape(kinds, -1, rows.shape[1]).mean(0)
-            state[f"{name}_own"] = rows - state[f"{name}_shared"].repeat(kinds, 1)
+        firsts = {
+            "value": (joined(net.value_first, net.value_rest), self._value_alike),
+            "policy": (joined(net.policy_first, net.policy_rest), self._policy_alike),
+        }
+        for name, (first, alike) in firsts.items():
+            rows, same = _longer(numbers(first[1:], integers.UNIT), len(alike)), torch.from_numpy(alike)
+            shared = torch.zeros(len(alike) // kinds, rows.shape[1]).index_add_(0, same, rows) / kinds
+            state[f"{name}_shared"], state[f"{name}_own"] = shared, rows - shared[same]
         rows = numbers(net.rows, integers.ROW_UNIT)
         state["rows_shared"] = rows.reshape(-1, per_move, rows.shape[1]).mean(1)
         state["rows_own"] = rows - state["rows_shared"].repeat_interleave(per_move, 0)

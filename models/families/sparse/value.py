@@ -19,6 +19,7 @@ from ....engine.nets.families.sparse.integers import HIDDEN
 from .kernels import divide, join, value_backward, value_forward
 
 Array = NDArray[np.float32]
+Rows = NDArray[np.int64]
 
 
 class ValueWeights(NamedTuple):
@@ -33,14 +34,14 @@ class ValueWeights(NamedTuple):
 
 
 class Joined(torch.autograd.Function):
-    """A first layer [k S, V] of what k kinds of features share [S, V] and their own parts [k S, V].
+    """A first layer [F, V] of its features' own parts [F, V] and what those share that are alike, rows of [S, V].
 
     It is within +-bound, in whole steps; a step of 0 leaves it unrounded.
     """
 
     @staticmethod
-    def forward(context: Any, shared: Tensor, ours: Tensor, bound: float, step: float) -> Tensor:
-        tables = shared.detach().numpy(), ours.detach().numpy()
+    def forward(context: Any, shared: Tensor, ours: Tensor, alike: Rows, bound: float, step: float) -> Tensor:
+        tables = shared.detach().numpy(), ours.detach().numpy(), alike
         context.kept = *tables, np.float32(bound)
         out = torch.empty(ours.shape)
         join(*tables, np.float32(bound), np.float32(step), out.numpy())
@@ -48,10 +49,10 @@ class Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        shared, ours, bound = context.kept
+        shared, ours, alike, bound = context.kept
         parts = torch.zeros(shared.shape), torch.empty(ours.shape)
-        divide(shared, ours, bound, gradients[0].contiguous().numpy(), *(part.numpy() for part in parts))
-        return *parts, None, None
+        divide(shared, ours, alike, bound, gradients[0].contiguous().numpy(), *(part.numpy() for part in parts))
+        return *parts, None, None, None
 
 
 @cache

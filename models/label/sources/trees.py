@@ -77,7 +77,8 @@ def best_moves(trees, picked, looked, moves, policy):
 
 @dataclass(frozen=True)
 class Trees(Around):
-    meaning = "positions of small searches at labelled positions: --around DATA ... with --nnue"
+    meaning = "positions of small searches at labelled positions: --around DATA ... with --nnue or --searched"
+    searches = True
 
     student: Net = setting(Net("default"), "the net that searches", flag=True)
     search: int = setting(160, "visits of a search", 1, flag=True)
@@ -164,7 +165,7 @@ class Searcher:
         bare = nodes["first_edge"][picked] < 0  # some nets give no moves on a node's first visit
         moves[bare], policy[bare] = guide.best_moves(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
-        return teacher.records(states, moves, policy)
+        return teacher.records(states, moves, policy, nodes["w"][picked] / nodes["n"][picked])
 
     def _states(self, root: State, count: int) -> State:
         """The positions of the tree's nodes, State[count]."""

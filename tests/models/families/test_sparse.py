@@ -64,7 +64,7 @@ def random_network(seed: int = 1, wider: int = 2, buckets: int = 1) -> SparseNet
         value_filters=wider,
         value_buckets=buckets,
     )
-    network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
+    network = SparseNetwork(config, SPARSE.encoder)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.empty_like(parameter).uniform_(-0.6, 0.6))
@@ -387,9 +387,9 @@ def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
     assert (net["kind"], net["filters"], net["value_filters"], net["value_buckets"]) == ("sparse", 32, 2, 1)
     config = config_of(there.state["net"])
     assert isinstance(config, SparseConfig)
-    network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
+    network = SparseNetwork(config, SPARSE.encoder)
     network.load_state_dict({name.removeprefix("averaged."): tensor for name, tensor in there.tensors.items()})
-    net = read_net(file.read_bytes(), SPARSE.encoder.features, SPARSE.num_actions)
+    net = read_net(file.read_bytes(), SPARSE.encoder)
     again = network.to_integers()
     assert all(np.array_equal(getattr(again, name), getattr(net, name)) for name in net._fields)
     shared = network.value_shared.detach().repeat(SPARSE.encoder.alike[0], 1)
@@ -441,8 +441,7 @@ def test_policy_and_value_learn_alone(tmp_path: Path, kept: str, coarse: bool) -
     start.write_bytes(network.to_onnx(info()).SerializeToString())
     words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {start}"
     assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
-    features, actions = SPARSE.encoder.features, SPARSE.num_actions
-    before, after = (read_net(path.read_bytes(), features, actions) for path in (start, tmp_path / "net_int8.onnx"))
+    before, after = (read_net(path.read_bytes(), SPARSE.encoder) for path in (start, tmp_path / "net_int8.onnx"))
     for name in before._fields:
         part = "policy" if name.startswith(("policy", "row")) else "value"
         same = np.array_equal(getattr(before, name), getattr(after, name))

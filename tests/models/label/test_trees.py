@@ -8,11 +8,14 @@ import chess
 import numpy as np
 import pytest
 
+from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.search.search import Search
 from az_engine.models.data.games.chess import FORMAT, code_of
 from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
-from az_engine.models.data.shards import MATE, Records
+from az_engine.models.data.shards import MATE, Records, TargetOptions
 from az_engine.models.label.around import BEGUN, begun_at
+from az_engine.models.label.guide import Guide
 from az_engine.models.label.job import Job
 from az_engine.models.label.sources.trees import FURTHER, KEPT, Trees
 from az_engine.models.label.teachers.nnue.judge import NnueJudge
@@ -132,3 +135,23 @@ def test_shogi(shogi_nnue: Path, tmp_path: Path) -> None:
         assert set(record["mv"][:count].tolist()) <= set(shogi.legal_moves(np.array([state])).tolist())
         assert int(record["p"][:count].astype(int).sum() + record["rest"]) == pytest.approx(65535, abs=count + 1)
     assert (records["n"] > 1).mean() > 0.9
+
+
+def test_searches_teach_what_they_found(around: Path) -> None:
+    """--searched: a root's record says what a search of the same position finds."""
+    ours = job("--searched", 1.5, "--around", around, "--seed", 3, "--search", VISITS, "--least-visits", VISITS)
+    assert isinstance(ours.source, Trees)
+    records = task(ours, 1)
+    assert len(records) > 3
+    guide = Guide(ours.source.student, ours)
+    for record in records:
+        root = FORMAT.to_states(guide.game, record[None], np.zeros(1, np.int64))
+        guide.tree.clear()
+        search = Search(guide.game, guide.tree, guide.evaluator, guide.params, root, visits=VISITS)
+        search.run(lambda: False)
+        node = guide.tree.nodes[0]
+        odds = np.log((1 + node["w"] / node["n"]) / (1 - node["w"] / node["n"]))
+        chances = FORMAT.chances(record[None], TargetOptions())[0]
+        assert chances[0] + chances[1] / 2 == pytest.approx(1 / (1 + np.exp(-1.5 * odds)), abs=0.005)
+    with pytest.raises(OptionError, match="positions of searches"):
+        task(job("--searched", 1.5, "--source", "walks", "--around", around), 0)

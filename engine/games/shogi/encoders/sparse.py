@@ -1,9 +1,12 @@
-"""Shogi as sparse nets see it: 9,376 features and 11,547 rows of moves, from the mover's side of the board.
+"""Shogi as sparse nets see it: 20,352 features and 11,547 rows of moves, from the mover's side of the board.
 
 For white the board is turned round, and where the mover's king then stands on the files 6 to 9 it is mirrored, so that
 this king is always on 1 to 5. A piece is one feature. On the board it is
 (defended * 2 + attacked) * 2,344 + (enemy's * 14 + kind) * 81 + square, kinds as of pieces in :mod:`state`, "attacked"
-by the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81. A move's row is its
+by the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81. Behind these 9,376,
+which are all that the policy sees, a piece on the board is a feature once more for each king that is within three files
+and ranks of it: 9,376 + (defended * 2 + attacked) * 2,744 + ((enemy's king * 2 + enemy's) * 14 + kind) * 49 + its place
+beside that king. Those beyond 81 features are left out. A move's row is its
 number (pairs of squares that a move joins, the same with promotion, then drops) times three, plus what it loses or wins
 in the exchange that follows, see :mod:`exchanges`.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....kernels.bits import popcount
 from ....kernels.jit import device
 from ...sparse import make_sparse_encoder, put
 from ..attacks import DIRECTIONS, bit, first, nothing, reach, set_of
@@ -24,7 +28,23 @@ _MOST_HELD = np.array([18, 4, 4, 4, 2, 2, 4], np.int64)  # by kind
 _HELD_AT = np.concatenate([[0], np.cumsum(_MOST_HELD)])[:-1] + 2 * KINDS * SQUARES
 _HELD = int(_MOST_HELD.sum())
 _ALIKE = 2 * KINDS * SQUARES + 2 * _HELD  # features that differ in their safety only lie so far apart
-FEATURES = 4 * _ALIKE
+POLICY_FEATURES = 4 * _ALIKE
+
+_NEAR = 3  # files and ranks from a king
+_WIDE = 2 * _NEAR + 1
+_ALIKE_NEAR = 2 * 2 * KINDS * _WIDE**2
+FEATURES = POLICY_FEATURES + 4 * _ALIKE_NEAR
+
+
+def _beside():
+    """[king, square] the place of a square beside a king, -1 where it is too far away or the king's own."""
+    king, square = np.arange(SQUARES)[:, None], np.arange(SQUARES)
+    files, ranks = square // 9 - king // 9 + _NEAR, square % 9 - king % 9 + _NEAR
+    near = (files >= 0) & (files < _WIDE) & (ranks >= 0) & (ranks < _WIDE) & (king != square)
+    return np.where(near, files * _WIDE + ranks, -1).astype(np.int8)
+
+
+_BESIDE = np.concatenate([_beside(), np.full((1, SQUARES), -1, np.int8)])  # a missing king is beside nothing
 
 
 def _numbers():
@@ -45,11 +65,20 @@ _PAIRS, _FIRST_DROP, _NUMBER = _numbers()
 ROWS = 3 * _NUMBER
 
 
+def _all_seen():
+    """[turned, mirrored, square] as it is seen; a missing king stays where it is."""
+    turned = np.stack([np.arange(SQUARES), SQUARES - 1 - np.arange(SQUARES)])
+    both = np.stack([turned, 9 * (8 - turned // 9) + turned % 9], axis=1)
+    return np.concatenate([both, np.full((2, 2, 1), NOWHERE)], axis=2).astype(np.uint8)
+
+
+_SEEN = _all_seen()
+
+
 @device
 def _seen(square, us, mirrored):
     """A square from the mover's side of the board."""
-    seen = SQUARES - 1 - square if us else square
-    return 9 * (8 - seen // 9) + seen % 9 if mirrored else seen
+    return np.int64(_SEEN[us, np.int64(mirrored), square])
 
 
 @device
@@ -72,9 +101,14 @@ def _attacked(s, side, occupied):
 
 @device
 def list_features(s, out, row):
-    us, mirrored, n = np.int64(s.turn), _mirrored(s), np.int64(0)
+    us, mirrored, places = np.int64(s.turn), _mirrored(s), np.int64(out.shape[1] >> 1)
     occupied = set_of(s, BLACK_PIECES) | set_of(s, BLACK_PIECES + 1)
     by_ours, by_enemy = _attacked(s, us, occupied), _attacked(s, 1 - us, occupied)
+    kings = _seen(np.int64(s.kings[us]), us, mirrored), _seen(np.int64(s.kings[1 - us]), us, mirrored)
+    n, near = np.int64(0), popcount(occupied)  # the next of either kind
+    for side in range(2):
+        for held in range(HELD):
+            near += s.hands[side, held]
     for side in range(2):
         enemys = np.int64(side != us)
         pieces = set_of(s, BLACK_PIECES + side)
@@ -83,14 +117,21 @@ def list_features(s, out, row):
             mask = bit(square)
             attacked, defended = (by_ours, by_enemy) if enemys else (by_enemy, by_ours)
             safety = (2 if defended & mask else 0) + (1 if attacked & mask else 0)
-            kind = np.int64(s.board[square] & 15) - 1
-            put(out, row, n, safety * _ALIKE + (enemys * KINDS + kind) * SQUARES + _seen(square, us, mirrored))
+            kind = enemys * KINDS + np.int64(s.board[square] & 15) - 1
+            seen = _seen(square, us, mirrored)
+            put(out, row, n, safety * _ALIKE + kind * SQUARES + seen)
             n += 1
+            for k in range(2):
+                place = np.int64(_BESIDE[kings[k], seen])
+                if place >= 0 and near < places:
+                    number = (2 * KINDS * k + kind) * _WIDE**2 + place
+                    put(out, row, near, POLICY_FEATURES + safety * _ALIKE_NEAR + number)
+                    near += 1
         for held in range(HELD):
             for number in range(s.hands[side, held]):
                 put(out, row, n, _HELD_AT[held] + enemys * _HELD + number)
                 n += 1
-    return n
+    return near
 
 
 @device
@@ -126,6 +167,7 @@ ENCODER = make_sparse_encoder(
     survey=survey,
     mates=MATES,
     features=FEATURES,
+    policy_features=POLICY_FEATURES,
     alike=(4, 3),
     board=(9, 9),
     num_actions=ROWS,

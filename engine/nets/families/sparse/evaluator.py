@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,12 @@ from .integers import SparseNet, evaluate_all, make_space, policy_of, read_net, 
 _BATCH = 32  # leaves at a time where Python looks at each
 _TRIED = 64  # positions on which kernel and file are compared before the net is used
 _FUNCTIONS = NetFunctions(make_space, value_of, policy_of)
+
+
+def first_features(planes: Planes, rows: int) -> Planes:
+    """The planes u1[B, 2, ...] of those listed features that a first layer of so many rows sees."""
+    numbers = planes[:, :1] + (planes[:, 1:].astype(np.uint16) << 8)
+    return np.where(numbers < rows, planes, np.uint8(0))
 
 
 def compiled(net: SparseNet) -> CompiledNet:
@@ -39,7 +46,6 @@ class SparseEvaluator(OnnxEvaluator):
     ) -> None:
         """Blocks while the net loads and, unless it is the package's, is compared with its file. Errors: NetError."""
         super().__init__(path, game, provider="cpu", batch_size=batch_size or _BATCH, tell=tell)
-        self._net = read_net(self._model, self._game.encoder.features, self._game.num_actions)
         self.compiled = compiled(self._net)
         if self.path.parent == EMBEDDED:
             return
@@ -47,6 +53,14 @@ class SparseEvaluator(OnnxEvaluator):
         expected, got = OnnxEvaluator.evaluate(self, planes), self.evaluate(planes)
         if any((a != b).any() for a, b in zip(expected, got, strict=True)):
             raise NetError("the graph of this sparse net says something else than its weights; export it again")
+
+    @cached_property
+    def _net(self) -> SparseNet:
+        return read_net(self._model, self._game.encoder)
+
+    def for_file(self, planes: Planes) -> Planes:
+        """The planes without the features that the file has no row for: an older graph would fail."""
+        return first_features(planes, len(self._net.value_first))
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         policy = np.empty((len(planes), self._game.num_actions), np.float32)

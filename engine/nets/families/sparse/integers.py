@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import NetError
+from ....games.encoder import Encoder
 from ....kernels.jit import borrow, device, kernel
 from ...file.netfile import read_constants
 
@@ -47,14 +48,15 @@ _EXACT = 2**24  # whole numbers below it are exact in float32
 class SparseNet(NamedTuple):
     """The integers of a net whose policy is H wide, its value V, a multiple of H, in K buckets, for F features, A rows.
 
-    Row 0 of a first layer is no feature: zeros. Its rest is empty where whole units say all.
+    Row 0 of a first layer is no feature: zeros. Its rest is empty where whole units say all. The policy sees the first
+    P of the features.
     """
 
     value_first: NDArray[np.int8]  # [1 + F, V], in units of COARSE
     value_rest: NDArray[np.int8]  # [1 + F, V] or [0, V]
     value_bias: NDArray[np.int16]  # [V]
-    policy_first: NDArray[np.int8]  # [1 + F, H], in units of COARSE
-    policy_rest: NDArray[np.int8]  # [1 + F, H] or [0, H]
+    policy_first: NDArray[np.int8]  # [1 + P, H], in units of COARSE
+    policy_rest: NDArray[np.int8]  # [1 + P, H] or [0, H]
     policy_bias: NDArray[np.int16]  # [H]
     hidden: NDArray[np.int16]  # [K HIDDEN, V / 2]
     hidden_bias: NDArray[np.int32]  # [K HIDDEN]
@@ -87,8 +89,11 @@ def joined(units: NDArray[np.int8], rest: NDArray[np.int8]) -> NDArray[np.int16]
     return first + rest if len(rest) else first
 
 
-def read_net(content: bytes, features: int, actions: int) -> SparseNet:
-    """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net of that size."""
+def read_net(content: bytes, encoder: Encoder) -> SparseNet:
+    """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net for the encoder.
+
+    A first layer may see all features or the policy's alone.
+    """
     constants = read_constants(content)
     value, width, units = (
         constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias", "hidden_bias")
@@ -97,20 +102,22 @@ def read_net(content: bytes, features: int, actions: int) -> SparseNet:
     for name in _FIRST:
         if name in constants and constants[name].dtype == np.int8:
             constants[name] = constants[name].astype(np.int16) * COARSE
+    sees = {name: constants[name].shape[0] - 1 if name in constants else 0 for name in _FIRST}
+    wrong = [name for name in _FIRST if sees[name] not in (encoder.policy_features, encoder.features)]
     shapes = {
-        "value_first": (1 + features, value),
+        "value_first": (1 + sees["value_first"], value),
         "value_bias": (value,),
-        "policy_first": (1 + features, width),
+        "policy_first": (1 + sees["policy_first"], width),
         "policy_bias": (width,),
         "hidden": (units, value // 2),
         "hidden_bias": (units,),
         "out": (3, units),
         "out_bias": (3,),
-        "rows": (actions, half),
-        "row_bias": (actions,),
+        "rows": (encoder.num_actions, half),
+        "row_bias": (encoder.num_actions,),
     }
     kinds = KINDS | dict.fromkeys(_FIRST, "int16")
-    wrong = [
+    wrong += [
         n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != kinds[n]
     ]
     if not all(32 <= wide <= WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
@@ -140,25 +147,29 @@ def read_net(content: bytes, features: int, actions: int) -> SparseNet:
 
 
 @device
-def _feature(planes, row, n):
-    """The n-th feature that planes[row] lists; 0 behind the last."""
+def _feature(planes, row, n, rows):
+    """The n-th feature that planes[row] lists; 0 behind the last of those that a layer of ``rows`` sees."""
     places = planes.shape[1] >> 1
-    return np.int64(planes[row, n]) + (np.int64(planes[row, places + n]) << 8) if n < places else 0
+    if n >= places:
+        return np.int64(0)
+    feature = np.int64(planes[row, n]) + (np.int64(planes[row, places + n]) << 8)
+    return feature if feature < rows else np.int64(0)
 
 
 @device
 def _add_rows(planes, row, first, sums):
     """Add the rows i1 of the features that planes[row] lists to sums i2[H]. Returns their number."""
-    n, count, a = 0, 0, _feature(planes, row, 0)
+    rows = first.shape[0]
+    n, count, a = 0, 0, _feature(planes, row, 0, rows)
     while a:  # four at a time: the sums are loaded and stored less often; row 0 is zero
-        b = _feature(planes, row, n + 1)
-        c = _feature(planes, row, n + 2) if b else 0
-        d = _feature(planes, row, n + 3) if c else 0
+        b = _feature(planes, row, n + 1, rows)
+        c = _feature(planes, row, n + 2, rows) if b else 0
+        d = _feature(planes, row, n + 3, rows) if c else 0
         for i in range(sums.shape[0]):
             sums[i] += np.int16(first[a, i]) + np.int16(first[b, i]) + np.int16(first[c, i]) + np.int16(first[d, i])
         n += 4
         count += 1 + (b > 0) + (c > 0) + (d > 0)
-        a = _feature(planes, row, n) if d else 0
+        a = _feature(planes, row, n, rows) if d else np.int64(0)
     return count
 
 

@@ -43,7 +43,13 @@ class NnueTeacher(Teacher):
             taught.append(Teaching(legal[best], ours[best], None, 1))
         return taught
 
-    def records(self, states: State, moves: NDArray[np.uint16], policy: NDArray[Any]) -> Records:
+    def records(
+        self,
+        states: State,
+        moves: NDArray[np.uint16],
+        policy: NDArray[Any],
+        values: NDArray[np.float64] | None = None,
+    ) -> Records:
         if self._by_moves:
             return super().records(states, moves, policy)
         assert self.form.judged is not None

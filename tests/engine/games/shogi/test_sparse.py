@@ -62,20 +62,29 @@ def turn_over(board: shogi.Board, square: int) -> tuple[int, int]:
 
 
 def slow_features(board: shogi.Board) -> set[int]:
-    found = set()
+    found, near = set(), set()
     for square in shogi.SQUARES:
-        man = board.piece_at(square)
-        if man is None:
+        piece = board.piece_at(square)
+        if piece is None:
             continue
-        defended, attacked = (board.is_attacked_by(side, square) for side in (man.color, man.color ^ 1))
+        defended, attacked = (board.is_attacked_by(side, square) for side in (piece.color, piece.color ^ 1))
         file, rank = turn_over(board, square)
-        place = (14 * (man.color != board.turn) + KINDS.index(man.piece_type)) * 81 + 9 * file + rank
-        found.add((2 * defended + attacked) * 2344 + place)
+        place = (14 * (piece.color != board.turn) + KINDS.index(piece.piece_type)) * 81 + 9 * file + rank
+        safety = 2 * defended + attacked
+        found.add(safety * 2344 + place)
+        for number, king in enumerate((board.king_squares[board.turn], board.king_squares[board.turn ^ 1])):
+            if king is None or king == square:
+                continue
+            files, ranks = (mine - its + 3 for mine, its in zip((file, rank), turn_over(board, king), strict=True))
+            if files in range(7) and ranks in range(7):
+                kind = 14 * (piece.color != board.turn) + KINDS.index(piece.piece_type)
+                near.add(9376 + safety * 2744 + (28 * number + kind) * 49 + 7 * files + ranks)
     for side in (0, 1):
         for kind, count in board.pieces_in_hand[side].items():
             before = sum(HELD[other] for other in KINDS[: KINDS.index(kind)])
             found |= {2268 + 38 * (side != board.turn) + before + n for n in range(count)}
-    return found
+    assert len(found) + len(near) <= 81
+    return found | near
 
 
 def gain_of_taking(board: shogi.Board, side: int, target: int) -> int:
@@ -140,7 +149,7 @@ def test_features_and_rows() -> None:
         found = encoded(line)
         assert found == slow_features(board), board.sfen()
         assert max(found) < FEATURES
-        assert len(found) <= 40
+        assert sum(n < 9376 for n in found) <= 40
         if number % 8:
             continue
         moves = GAME.legal_moves(line)

@@ -1,0 +1,65 @@
+"""The searches of a source as its teacher: what a net found behind a position, as AlphaZero's value at the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....engine.errors import OptionError
+from ....engine.games.base import State
+from ....engine.settings import setting
+from ...data.shards import CUT, Records, Teaching
+from ..job import Job, Question, Teacher, TeacherKind
+
+_WHERE = "--searched judges the positions of searches: give --around DATA, in chess or shogi"
+
+
+class SearchedTeacher(Teacher):
+    """Judges by the values that come with the positions."""
+
+    def __init__(self, sharper: float, job: Job) -> None:
+        super().__init__(job)
+        self._sharper = sharper
+
+    def teach(self, questions: Sequence[Question]) -> list[Teaching]:
+        raise OptionError(_WHERE)
+
+    def records(
+        self,
+        states: State,
+        moves: NDArray[np.uint16],
+        policy: NDArray[Any],
+        values: NDArray[np.float64] | None = None,
+    ) -> Records:
+        if values is None or self.form.judged is None:
+            raise OptionError(_WHERE)
+        scores = self._sharper * self.form.judged_scale * 2 * np.arctanh(np.clip(values, -0.9999, 0.9999))
+        return self.form.judged(states, moves, policy, np.clip(np.rint(scores), -CUT, CUT).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SearchedKind(TeacherKind):
+    needs = "searched"
+    prefers = ("trees",)
+
+    searched: float = setting(
+        1.25,
+        "the searches that give the positions: their own mean values, the log odds times X, as means of searches are "
+        "too cautious; best with --least-visits 20",
+        above=0,
+        flag=True,
+    )
+
+    def check(self, job: Job) -> None:
+        if not job.source.searches or job.form.judged is None:
+            raise OptionError(_WHERE)
+
+    def open(self, job: Job) -> Teacher:
+        return SearchedTeacher(self.searched, job)
+
+
+TEACHER = SearchedKind
