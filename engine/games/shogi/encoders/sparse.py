@@ -124,8 +124,8 @@ def list_features(s, out, row):
             for k in range(2):
                 place = np.int64(_BESIDE[kings[k], seen])
                 if place >= 0 and near < places:
-                    number = (2 * KINDS * k + kind) * _WIDE**2 + place
-                    put(out, row, near, POLICY_FEATURES + safety * _ALIKE_NEAR + number)
+                    beside = (2 * KINDS * k + kind) * _WIDE**2 + place
+                    put(out, row, near, POLICY_FEATURES + safety * _ALIKE_NEAR + beside)
                     near += 1
         for held in range(HELD):
             for number in range(s.hands[side, held]):
