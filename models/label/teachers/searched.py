@@ -35,8 +35,8 @@ class SearchedTeacher(Teacher):
         policy: NDArray[Any],
         values: NDArray[np.float64] | None = None,
     ) -> Records:
-        if values is None or self.form.judged is None:
-            raise OptionError(_WHERE)
+        assert values is not None
+        assert self.form.judged is not None
         scores = self._sharper * self.form.judged_scale * 2 * np.arctanh(np.clip(values, -0.9999, 0.9999))
         return self.form.judged(states, moves, policy, np.clip(np.rint(scores), -CUT, CUT).astype(np.int64))
 

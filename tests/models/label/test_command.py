@@ -163,7 +163,8 @@ def test_a_source_is_one_file_found_by_being_there(tmp_path: Path, monkeypatch: 
 
 @pytest.fixture
 def teachers(nnue: Path) -> dict[str, tuple[object, ...]]:
-    return {"engine": ("--engine", UCI, "--visits", 9), "net": ("--net", "default"), "nnue": ("--nnue", nnue)}
+    words = {"engine": ("--engine", UCI, "--visits", 9), "net": ("--net", "default"), "nnue": ("--nnue", nnue)}
+    return {**words, "searched": ("--searched", 1.25)}
 
 
 def test_every_source_and_every_teacher_is_tried(teachers: dict[str, tuple[object, ...]]) -> None:
@@ -181,7 +182,12 @@ def test_every_teacher_judges_every_source(
     pgn.write_text(GAME)
     files = {"records": pgn, "around": around}
     named = [word for name in SOURCES[source].needs if name in files for word in (f"--{name}", files[name])]
-    made = job(*teachers[teacher], "--source", source, *named, *FLAGS[source])
+    words = (*teachers[teacher], "--source", source, *named, *FLAGS[source])
+    if teacher == "searched" and not SOURCES[source].searches:
+        with pytest.raises(OptionError, match="positions of searches"):
+            job(*words)
+        return
+    made = job(*words)
     records = task(made, made.first_game // made.source.each)
     assert FORMAT.first_fault(records) == ""
     for record in records[:: max(1, len(records) // 50)]:

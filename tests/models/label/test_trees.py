@@ -8,7 +8,6 @@ import chess
 import numpy as np
 import pytest
 
-from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.search.search import Search
 from az_engine.models.data.games.chess import FORMAT, code_of
@@ -153,5 +152,3 @@ def test_searches_teach_what_they_found(around: Path) -> None:
         odds = np.log((1 + node["w"] / node["n"]) / (1 - node["w"] / node["n"]))
         chances = FORMAT.chances(record[None], TargetOptions())[0]
         assert chances[0] + chances[1] / 2 == pytest.approx(1 / (1 + np.exp(-1.5 * odds)), abs=0.005)
-    with pytest.raises(OptionError, match="positions of searches"):
-        task(job("--searched", 1.5, "--source", "walks", "--around", around), 0)
