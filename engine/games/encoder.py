@@ -52,7 +52,7 @@ class Encoder:
     alike: tuple[int, int] = (1, 1)  # i kinds of each feature and j of each row of a move, see sparse
     transpositions: bool = False  # whether positions of one key are worth the same, and repetitions are draws
     features: int = 0  # F, whose numbers the planes list for sparse nets, see sparse; 0: the planes are planes
-    policy_features: int = 0  # the first of them, which are all that a policy sees; nets before 2026-12 saw no others
+    policy_features: int = 0  # the first of them: all that a policy sees, and the value of older nets
 
     # kernels, see the factory
     leaf: LeafFunctions

@@ -1,4 +1,4 @@
-"""The searches of a source as its teacher: what a net found behind a position, as AlphaZero's value at the leaves."""
+"""Searches as the teacher: the mean values of the positions that a net searched."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def network() -> SparseNetwork:
 
 
 def older(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The net as one of before 2026-12: the value's table ends where the policy's does, and the graph's with it."""
+    """The net as one of before 2026-11-30: the value's table ends where the policy's does, and the graph's with it."""
     graph, changed = model.graph, onnx.ModelProto()
     for tensor in graph.initializer:
         if tensor.name == "value_first":
