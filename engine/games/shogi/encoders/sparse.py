@@ -5,8 +5,8 @@ this king is always on 1 to 5. A piece is one feature. On the board it is
 (defended * 2 + attacked) * 2,344 + (enemy's * 14 + kind) * 81 + square, kinds as of pieces in :mod:`state`, "attacked"
 by the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81. The policy sees
 these 9,376. For the value a piece within three files and ranks of a king, its own or the enemy's, is a feature once
-more: 9,376 + (defended * 2 + attacked) * 2,744 + ((enemy's king * 2 + enemy's) * 14 + kind) * 49 + its place beside that
-king. Features beyond 81 are left out.
+more: 9,376 + (defended * 2 + attacked) * 2,744 + ((enemy's king * 2 + enemy's) * 14 + kind) * 49 + its place beside
+that king. Features beyond 81 are left out.
 
 A move's row is its number (pairs of squares that a move joins, the same with promotion, then drops) times three, plus
 what it loses or wins in the exchange that follows, see :mod:`exchanges`.
