@@ -299,6 +299,8 @@ def put(values: Any, where: Any, value: int) -> Any:
     [
         ("rows", lambda v: v.astype(np.int16), "rows does not fit"),
         ("rows", lambda v: v[:-1], "rows does not fit|trial|does not"),
+        ("value_first", lambda v: v[:-1], "value_first does not fit|trial|does not"),
+        ("policy_first", lambda v: np.int8(v[1, 1]), "does not"),
         ("hidden", lambda v: put(v, ..., 32767), "too large"),
         ("value_first", lambda v: put(v, (5, 5), 127), "too large"),
         ("policy_first", lambda v: put(v, (5, 5), -128), "too large"),

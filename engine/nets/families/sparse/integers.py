@@ -92,7 +92,7 @@ def joined(units: NDArray[np.int8], rest: NDArray[np.int8]) -> NDArray[np.int16]
 def read_net(content: bytes, encoder: Encoder) -> SparseNet:
     """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net for the encoder.
 
-    A first layer may see all features or the policy's alone.
+    The value sees all features, in older files the policy's alone.
     """
     constants = read_constants(content)
     value, width, units = (
@@ -102,12 +102,12 @@ def read_net(content: bytes, encoder: Encoder) -> SparseNet:
     for name in _FIRST:
         if name in constants and constants[name].dtype == np.int8:
             constants[name] = constants[name].astype(np.int16) * COARSE
-    sees = {name: constants[name].shape[0] - 1 if name in constants else 0 for name in _FIRST}
-    wrong = [name for name in _FIRST if sees[name] not in (encoder.policy_features, encoder.features)]
+    rows = constants["value_first"].shape[:1] if "value_first" in constants else ()
+    wrong = [] if rows in ((1 + encoder.policy_features,), (1 + encoder.features,)) else ["value_first"]
     shapes = {
-        "value_first": (1 + sees["value_first"], value),
+        "value_first": (*rows, value),
         "value_bias": (value,),
-        "policy_first": (1 + sees["policy_first"], width),
+        "policy_first": (1 + encoder.policy_features, width),
         "policy_bias": (width,),
         "hidden": (units, value // 2),
         "hidden_bias": (units,),
