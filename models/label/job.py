@@ -22,6 +22,8 @@ from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, Teaching
 
 Say = Callable[[str], None]
+Moves = NDArray[np.uint16]
+Values = NDArray[Any]  # floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,7 @@ class Teacher(ABC):
     def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         """The judgement of each position. BLOCKS. Errors: AzError."""
 
-    def records(
-        self,
-        states: State,
-        moves: NDArray[np.uint16],
-        policy: NDArray[Any],
-        values: NDArray[np.float64] | None = None,
-    ) -> Records:
+    def records(self, states: State, moves: Moves, policy: Values, values: Values | None = None) -> Records:
         """Record[N] of State[N], positions that stand alone; z, game unset. BLOCKS. Errors: AzError.
 
         moves u2[N, K] with their policy f8[N, K]: a net's, for a teacher that judges no moves. values: -1 .. 1 of the

@@ -1,6 +1,6 @@
 """Kernels of a sparse network's training: sums over the few rows of a table that a position touches, and back.
 
-Weights of the value: see ``sparse_value.ValueWeights``.
+Weights of the value: see ``value.ValueWeights``.
 """
 
 from __future__ import annotations

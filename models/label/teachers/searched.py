@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....engine.errors import OptionError
 from ....engine.games.base import State
 from ....engine.settings import setting
 from ...data.shards import CUT, Records, Teaching
-from ..job import Job, Question, Teacher, TeacherKind
+from ..job import Job, Moves, Question, Teacher, TeacherKind, Values
 
 _WHERE = "--searched judges the positions of searches: give --around DATA, in chess or shogi"
 
@@ -28,13 +26,7 @@ class SearchedTeacher(Teacher):
     def teach(self, questions: Sequence[Question]) -> list[Teaching]:
         raise OptionError(_WHERE)
 
-    def records(
-        self,
-        states: State,
-        moves: NDArray[np.uint16],
-        policy: NDArray[Any],
-        values: NDArray[np.float64] | None = None,
-    ) -> Records:
+    def records(self, states: State, moves: Moves, policy: Values, values: Values | None = None) -> Records:
         assert values is not None
         assert self.form.judged is not None
         scores = self._sharper * self.form.judged_scale * 2 * np.arctanh(np.clip(values, -0.9999, 0.9999))

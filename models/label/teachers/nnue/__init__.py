@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from .....engine.games.base import State
 from .....engine.games.outcome import DRAW
 from .....engine.settings import setting
 from ....data.shards import CUT, Records, Teaching
-from ...job import Job, Question, Teacher, TeacherKind
+from ...job import Job, Moves, Question, Teacher, TeacherKind, Values
 from .judge import NnueJudge, family_of
 
 
@@ -43,13 +42,7 @@ class NnueTeacher(Teacher):
             taught.append(Teaching(legal[best], ours[best], None, 1))
         return taught
 
-    def records(
-        self,
-        states: State,
-        moves: NDArray[np.uint16],
-        policy: NDArray[Any],
-        values: NDArray[np.float64] | None = None,
-    ) -> Records:
+    def records(self, states: State, moves: Moves, policy: Values, values: Values | None = None) -> Records:
         if self._by_moves:
             return super().records(states, moves, policy)
         assert self.form.judged is not None
